@@ -1,0 +1,1 @@
+"""The control socket: Varlink on the wire, one table of commands, one server."""

@@ -1,0 +1,1 @@
+"""Observe, plan, apply, verify, undo: the one writer, and what it tells of itself."""

@@ -1,0 +1,108 @@
+"""What the daemon says of itself: plain data made after every pass, shown by `strixd-cli status`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from strixd.plan import Condition
+
+Phase = Literal["starting", "converging", "ready", "degraded", "drained", "paused", "stuck"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """A step and its inverse in words; `effect` is "now" or "reboot", `undo` "" where nothing is to be taken back."""
+
+    text: str
+    undo: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceView:
+    """One resource after a pass. `since`: when it came into this condition; `next_try`: 0, or when a hold ends."""
+
+    name: str
+    condition: Condition
+    why: str
+    hint: str
+    facts: tuple[str, ...]
+    since: float
+    observed_at: float
+    next_try: float = 0.0
+    steps: tuple[StepView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """A node of the file: what the file says of it and what Ray says."""
+
+    name: str
+    role: str
+    address: str
+    joined: bool
+    gpus: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelView:
+    """The ordered model. `answered_at`: the last completion seen (0: none in this run); `seconds` it took."""
+
+    name: str
+    url: str
+    answered_at: float
+    seconds: float
+    since: float  # when this run first answered, 0: not yet
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One point of an incident: noticed, stopped, started, answering."""
+
+    name: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """From the first bad sign to the first good answer. `ended` is 0 while it lasts."""
+
+    id: str
+    resource: str
+    cause: str
+    began: float
+    ended: float
+    moments: tuple[Moment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The whole of it. `problem` is what is wrong with the file itself, if anything: the last good one is then kept."""
+
+    version: str
+    node: str
+    role: str
+    cluster: str
+    head: str
+    head_address: str
+    phase: Phase
+    since: float
+    at: float
+    passes: int
+    problem: str
+    resources: tuple[ResourceView, ...]
+    members: tuple[MemberView, ...]
+    model: ModelView | None
+    incident: Incident | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """What an apply would do to one resource."""
+
+    resource: str
+    steps: tuple[StepView, ...]
+    condition: Condition
+    why: str

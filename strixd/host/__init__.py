@@ -1,0 +1,1 @@
+"""The real adapters, one file per foreign system."""

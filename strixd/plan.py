@@ -1,0 +1,66 @@
+"""Step, Plan and Resource: the words in which every change is thought before it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar, Literal, Protocol, TypeVar
+
+from strixd.ports import Host
+
+Condition = Literal["ok", "waiting", "blocked", "reboot", "held", "stuck"]
+"""ok; waiting: something it needs is not ok yet; blocked: strixd cannot help (no carrier); reboot: true after the
+next boot; held: failed, next try at a stated time; stuck: an operator must look."""
+
+
+class Effect(Enum):
+    """When a step takes effect."""
+
+    NOW = "now"
+    REBOOT = "reboot"
+
+
+class Step(Protocol):
+    """One change to one thing, as plain data: printable, comparable."""
+
+    effect: ClassVar[Effect]
+
+    def __str__(self) -> str: ...
+    def undo(self) -> Step | None:
+        """The step back, known from what was observed; None when there is nothing to take back."""
+
+    async def apply(self, host: Host) -> None:
+        """Idempotent; raises StrixdError only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one resource must do (`steps`), or why there is nothing to do although it is not ok (`condition`, `why`,
+    and what a person can do about it: `hint`). `facts` says in words what was observed."""
+
+    resource: str
+    steps: tuple[Step, ...] = ()
+    condition: Condition = "ok"
+    why: str = ""
+    hint: str = ""
+    facts: tuple[str, ...] = ()
+
+
+D = TypeVar("D", contravariant=True)
+O = TypeVar("O")  # noqa: E741 - the letter of the design: Resource[D, O]
+
+
+class Resource(Protocol[D, O]):
+    """A thing kept true. `settle`: seconds the world may take to agree with a step that it accepted."""
+
+    name: ClassVar[str]
+    settle: ClassVar[float]
+
+    def needs(self, desired: D) -> tuple[str, ...]:
+        """Names of the resources that must be ok before a step of this one is taken."""
+
+    async def observe(self, host: Host, desired: D) -> O:
+        """All the reading."""
+
+    def plan(self, desired: D, observed: O) -> Plan:
+        """All the thinking; no I/O."""

@@ -1,0 +1,1 @@
+"""One file per thing kept true: what is read, and what follows from it."""
