@@ -243,17 +243,19 @@ class Model(Protocol):
         """What the watcher knows of this run; it goes on asking this one from now on (None: nobody)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """The last lines of one run of a unit, oldest first."""
-
-    lines: tuple[str, ...] = ()
-
-
 class Journal(Protocol):
     """journald, reading."""
 
-    async def last(self, unit: str, invocation: str, count: int) -> Words: ...
+    async def last(self, unit: str, invocation: str, count: int) -> tuple[str, ...]:
+        """The last lines of one run of a unit, oldest first."""
+
+
+class Hub(Protocol):
+    """The site that models come from (Hugging Face, or what HF_ENDPOINT names)."""
+
+    async def refusal(self, model: str) -> str:
+        """Why this node may not fetch the model (gated, no such model), in a sentence with the page to open; "" when
+        it may, and when the hub cannot be reached, which proves nothing. Remembered for a few minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +281,7 @@ class Host:
     ray: Ray
     model: Model
     journal: Journal
+    hub: Hub
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
     watch: Callable[[Wake], Awaitable[None]]

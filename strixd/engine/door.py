@@ -22,7 +22,7 @@ class Door(Protocol):
         """Reads cluster.toml and the host now, and says what an apply would do. Changes nothing. Raises ConfigError."""
 
     async def apply(self) -> None:
-        """Reads cluster.toml again and lifts every hold; returns after a pass over all resources. Raises ConfigError."""
+        """Reads cluster.toml again and lifts every hold; returns after a pass. Raises ConfigError."""
 
     async def serve(self, model: str, arguments: tuple[str, ...]) -> None:
         """Records the order, durably. Refused on a worker, with the head's name and address."""
