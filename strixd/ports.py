@@ -183,13 +183,16 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node as Ray lists it. `record` is what that node's probe wrote about itself (see strixd/probe.py)."""
+    """A node as Ray lists it. `record` is what that node's strixd says of itself (see strixd/probe.py); it is renewed
+    every 5 s, `age` is how many seconds ago that was last seen. A killed node and its successor can both be alive
+    in Ray's eyes for 15 s."""
 
     name: str
     address: str
     alive: bool
     gpus: int = 0
     record: Mapping[str, str] = field(default_factory=dict)
+    age: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
