@@ -38,7 +38,8 @@ class Links(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A stored NetworkManager profile, in the settings that strixd speaks of. MAC lower case; MTU in bytes."""
+    """A stored NetworkManager profile, in the settings that strixd speaks of. MAC lower case; MTU in bytes.
+    `others`, only ever read: what else in it is not as `save` would write it ("ipv4.gateway", "not on disk")."""
 
     uuid: str
     name: str
@@ -48,6 +49,7 @@ class Profile:
     mtu: int = 0
     zone: str = ""
     autoconnect_priority: int = 0
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +82,14 @@ class Network(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A firewalld zone of our own. `rules` are firewalld rich rules."""
+    """A firewalld zone of our own. `rules` are firewalld rich rules, in any order. `others`, only ever read: what else
+    in it is not as `define_zone` would have it ("services", "not in force")."""
 
     name: str
     description: str = ""
     target: str = "default"
     rules: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 class Firewall(Protocol):
