@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from strixd.errors import Rejected
 from strixd.ports import Zone
@@ -62,7 +63,7 @@ class SimFirewall:
 
     async def define_zone(self, zone: Zone) -> None:
         async with self._gate.write("firewall", "define_zone", zone):
-            self._firewalld.zones[zone.name] = zone
+            self._firewalld.zones[zone.name] = replace(zone, rules=tuple(sorted(zone.rules)), others=())
 
     async def remove_zone(self, name: str) -> None:
         async with self._gate.write("firewall", "remove_zone", name):

@@ -194,7 +194,7 @@ class SimNetwork:
 
     async def save(self, profile: Profile) -> None:
         async with self._gate.write("network", "save", profile):
-            self._nm.stored[profile.uuid] = profile
+            self._nm.stored[profile.uuid] = replace(profile, others=())
             for nic in self._nm.nics.values():
                 self._nm.autoconnect(nic)
 

@@ -254,3 +254,7 @@ class SimRay:
             self._record = dict(record)
             if self._cluster.probe:
                 self._cluster.kept = dict(record)
+
+    async def published(self) -> Mapping[str, str]:
+        async with self._gate.read("ray", "published"):
+            return dict(self._record)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -29,7 +29,7 @@ def host(stage: Stage) -> None:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    stage: Stage = pyfuncitem.funcargs["stage"]
+    stage = cast(Stage, pyfuncitem.funcargs["stage"])
     wanted = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
     main = _play(stage, pyfuncitem.obj, wanted)
     asyncio.run(main) if stage.real else clock.run(main)
