@@ -82,8 +82,8 @@ class Network(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A firewalld zone of our own. `rules` are firewalld rich rules, in any order. `others`, only ever read: what else
-    in it is not as `define_zone` would have it ("services", "not in force")."""
+    """A firewalld zone of our own. `rules` are rich rules, sorted, as firewalld spells them. `others`, only ever read:
+    what else in it is not as `define_zone` would have it ("services", "not in force")."""
 
     name: str
     description: str = ""
