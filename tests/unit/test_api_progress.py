@@ -15,7 +15,8 @@ START = Journey("tiny", passes=6)
 
 
 def told(*states: Status) -> list[tuple[str, bool]]:
-    journey, heard = START, []
+    journey = START
+    heard: list[tuple[str, bool]] = []
     for now, state in enumerate(states):
         journey, news = advance(journey, state, float(now))
         heard += [(each.stage, each.done) for each in news]
