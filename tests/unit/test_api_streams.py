@@ -125,6 +125,7 @@ def test_a_pass_that_may_have_begun_before_the_order_proves_nothing(tmp_path: Pa
         async with lab.client() as client:
             await client.ask("Serve", {"model": "tiny"}, more=True)
             await lab.door.say(status(resource("vllm", "stuck", "a flag of the old order"), passes=8))
+            await asyncio.sleep(0.05)
             await lab.door.say(status(passes=9))
             assert (await client.reply())["parameters"]["stage"] == "image"
 
