@@ -20,22 +20,29 @@ State = Literal["disconnected", "activating", "activated", "deactivating", "fail
 ACTIVATION = 0.185
 CARRIER_PATIENCE = 4.0  # NetworkManager lets a device go so long after its carrier
 DHCP_PATIENCE = 45.0
+TRIES, PAUSE = 4, 300.0  # an automatic profile without DHCP gives up after so many tries, and so long
+CALL = 10.0  # seconds until the port gives up on an activation that goes on
+FLUSH = 0.1  # a device that was let go keeps its address and MTU for a moment
 DUPLICATE_PATIENCE = 32.0
 AUTOMATIC_PRIORITY = -999
 
 
 @dataclass(slots=True)
 class Nic:
-    """A link and what NetworkManager does with it. `turn` counts activations; a newer one ends the older.
-    `manual`: disconnected by hand, so that nothing is activated on it by itself."""
+    """A link and what NetworkManager does with it. `turn` counts activations; a newer one ends the older. `applied`:
+    the stored profile as it was when it was activated. `manual`: disconnected by hand, so that nothing is activated
+    on it by itself; `tries`: of an automatic profile, in vain. `native_mtu`: without a profile's."""
 
     link: Link
+    native_mtu: int = 1500
     managed: bool = True
     state: State = "disconnected"
     profile: str = ""
     turn: int = 0
     manual: bool = False
     reason: str = ""
+    tries: int = 0
+    applied: Profile | None = None
 
     @property
     def name(self) -> str:
@@ -66,7 +73,7 @@ class NetworkManager:
 
     def add(self, link: Link, *, automatic: Automatic | None = None, state: State = "activated") -> Nic:
         """A link as found after boot, occupied by its automatic profile."""
-        nic = self.nics[link.name] = Nic(link)
+        nic = self.nics[link.name] = Nic(link, link.mtu)
         if automatic:
             self.automatic[automatic.uuid] = automatic
             nic.profile, nic.state = automatic.uuid, state
@@ -90,7 +97,7 @@ class NetworkManager:
             raise Rejected(f"Cannot activate {self.name(uuid)} on {interface}: device is not available (no carrier)")
         nic.turn += 1
         nic.profile, nic.state, nic.manual, nic.reason = uuid, "activating", False, ""
-        self._address(nic, (), nic.link.mtu)
+        self._address(nic, (), nic.native_mtu)
         turn = nic.turn
         self._clock.after(ACTIVATION, lambda: self._finish(nic, turn))
         self._changed(f"device {interface}")
@@ -107,31 +114,43 @@ class NetworkManager:
             self._clock.after(DUPLICATE_PATIENCE, lambda: self._fail(nic, turn, nic.reason))
         else:
             address = profile.address if profile else automatic.lease if automatic else ""
-            self._settle(nic, address, profile.mtu if profile else 0)
+            nic.state, nic.applied, nic.tries = "activated", profile, 0
+            self._address(nic, (address,) if address else (), (profile.mtu if profile else 0) or nic.native_mtu)
             self._firewalld.bind(nic.name, profile.zone if profile else "")
             self._changed(f"device {nic.name}")
-
-    def _settle(self, nic: Nic, address: str, mtu: int) -> None:
-        nic.state = "activated"
-        self._address(nic, (address,) if address else (), mtu or 1500)
 
     def _address(self, nic: Nic, addresses: tuple[str, ...], mtu: int) -> None:
         nic.link = replace(nic.link, addresses=addresses, mtu=mtu)
 
     def _fail(self, nic: Nic, turn: int, reason: str) -> None:
-        """A failed device tries the best other profile; an automatic one tries again, in vain."""
+        """A failed device tries the best profile again; an automatic one gives up after a while, and for a while."""
         if nic.turn != turn:
             return
         nic.reason = reason
-        self.release(nic, "failed")
-        self._clock.after(1.0, lambda: self.autoconnect(nic))
+        nic.tries += 1
+        if nic.tries < TRIES:
+            self.release(nic, "failed")
+            self._clock.after(1.0, lambda: self.autoconnect(nic))
+        else:
+            self.release(nic, "disconnected")
+            self._clock.after(PAUSE, lambda: self._again(nic))
+
+    def _again(self, nic: Nic) -> None:
+        nic.tries = 0
+        self.autoconnect(nic)
 
     def release(self, nic: Nic, state: State) -> None:
         nic.turn += 1
-        nic.profile, nic.state = "", state
-        self._address(nic, (), 1500)
+        nic.profile, nic.state, nic.applied = "", state, None
         self._firewalld.release(nic.name)
+        turn = nic.turn
+        self._clock.after(FLUSH, lambda: self._flush(nic, turn))
         self._changed(f"device {nic.name}")
+
+    def _flush(self, nic: Nic, turn: int) -> None:
+        if nic.turn == turn:
+            self._address(nic, (), nic.native_mtu)
+            self._changed(f"device {nic.name}")
 
     def autoconnect(self, nic: Nic) -> None:
         idle = nic.state in ("disconnected", "failed", "unavailable") and nic.managed and not nic.manual
@@ -140,8 +159,26 @@ class NetworkManager:
             return
         if fitting:
             self.begin(max(fitting, key=lambda profile: profile.autoconnect_priority).uuid, nic.name)
-        elif made := next((a for a in self.automatic.values() if a.interface == nic.name), None):
+        elif nic.tries < TRIES and (made := self._made(nic.name)):
             self.begin(made.uuid, nic.name)
+
+    def _made(self, interface: str) -> Automatic | None:
+        return next((a for a in self.automatic.values() if a.interface == interface), None)
+
+    def save(self, profile: Profile) -> None:
+        """An idle device takes it at once; one that has it takes a changed zone at once, if nothing else changed."""
+        self.stored[profile.uuid] = replace(profile, others=())
+        for nic in self.nics.values():
+            applied = nic.applied
+            if applied and applied.uuid == profile.uuid and replace(applied, zone=profile.zone) == profile:
+                self._firewalld.bind(nic.name, profile.zone)
+            self.autoconnect(nic)
+
+    def give_up(self, interface: str) -> None:
+        """As some minutes after a boot without DHCP: no profile has the device, and a stored one would get it."""
+        nic = self.nics[interface]
+        nic.profile, nic.state, nic.tries = "", "disconnected", TRIES
+        self._firewalld.release(interface)
 
     def carrier(self, interface: str, *, present: bool) -> None:
         """The cable goes in or out. Without it the device is let go after 4 s."""
@@ -194,9 +231,7 @@ class SimNetwork:
 
     async def save(self, profile: Profile) -> None:
         async with self._gate.write("network", "save", profile):
-            self._nm.stored[profile.uuid] = replace(profile, others=())
-            for nic in self._nm.nics.values():
-                self._nm.autoconnect(nic)
+            self._nm.save(profile)
 
     async def delete(self, uuid: str) -> None:
         async with self._gate.write("network", "delete", uuid):
@@ -208,20 +243,20 @@ class SimNetwork:
     async def activate(self, uuid: str, interface: str) -> None:
         async with self._gate.write("network", "activate", uuid, interface):
             nic = self._nm.begin(uuid, interface)
-            turn = nic.turn
+            nic.tries = 0
+            turn, deadline = nic.turn, self._clock.now() + CALL
             while nic.turn == turn and nic.state == "activating" and not nic.reason:
+                if self._clock.now() > deadline:
+                    raise Rejected(f"Cannot activate {uuid} on {interface}: it is still not active after {CALL:g} s")
                 await self._clock.sleep(0.02)
             if nic.turn != turn or nic.state != "activated":
-                name = self._nm.name(uuid) or uuid
-                raise Rejected(f"Cannot activate {name} on {interface}: {nic.reason or 'superseded'}")
+                raise Rejected(f"Cannot activate {uuid} on {interface}: {nic.reason or 'superseded'}")
 
     async def disconnect(self, interface: str) -> None:
         async with self._gate.write("network", "disconnect", interface):
             nic = self._nm.nics.get(interface)
-            if nic is None:
-                raise Rejected(f"Cannot disconnect {interface}: no such device")
-            nic.manual = True
-            if nic.profile:
+            if nic and nic.profile:
+                nic.manual = True
                 self._nm.release(nic, "disconnected")
 
 

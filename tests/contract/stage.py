@@ -10,6 +10,7 @@ import importlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -99,9 +100,16 @@ class Real:
         self.interface = os.environ["STRIXD_CONTRACT_LINK"]
 
     def host(self) -> AbstractAsyncContextManager[Host]:
+        self._occupy()
         module, _, name = os.environ.get("STRIXD_CONTRACT_HOST", "strixd.daemon:real_host").partition(":")
         assemble = getattr(importlib.import_module(module), name)
         return cast(AbstractAsyncContextManager[Host], assemble())
+
+    def _occupy(self) -> None:
+        """The automatic profile gives up after some minutes without DHCP: then it is told to try again."""
+        if _output("nmcli", "-g", "GENERAL.CONNECTION", "device", "show", self.interface).strip() in ("", "--"):
+            _output("nmcli", "--wait", "0", "device", "connect", self.interface)
+            time.sleep(0.5)
 
     def mode(self, path: str) -> int:
         return Path(path).stat().st_mode & 0o7777
@@ -111,13 +119,17 @@ class Real:
 
     @contextmanager
     def permanently(self, zone: str) -> Iterator[None]:
-        """firewall-offline-cmd writes the file; firewall-cmd would write into the NetworkManager profile instead."""
-        arguments = (f"--zone={zone}", f"--add-interface={self.interface}")
-        _output("firewall-offline-cmd", *arguments)
+        """Over D-Bus: firewall-cmd would write into the NetworkManager profile instead."""
+        service, root = "org.fedoraproject.FirewallD1", "/org/fedoraproject/FirewallD1/config"
+        config = f"{service}.config"
+        path = _output("busctl", "call", service, root, config, "getZoneByName", "s", zone).split('"')[1]
+        call = ("busctl", "call", service, path, f"{config}.zone")
+        _output(*call, "addInterface", "s", self.interface)
         try:
             yield
         finally:
-            _output("firewall-offline-cmd", arguments[0], f"--remove-interface={self.interface}")
+            _output(*call, "removeInterface", "s", self.interface)
+            _output(*call, "loadDefaults")
 
     @contextmanager
     def serving(self, model: str) -> Iterator[str]:

@@ -165,6 +165,18 @@ async def test_a_zone_set_only_at_run_time_is_lost_at_the_next_activation(host: 
         assert await host.firewall.zone_of(stage.interface) == "trusted"
 
 
+async def test_a_zone_alone_follows_a_saved_profile_at_once(host: Host, stage: Stage) -> None:
+    async with cleaned(host, stage) as profile:
+        await host.network.save(profile)
+        await host.network.activate(UUID, stage.interface)
+        await host.network.save(replace(profile, zone="drop"))
+
+        async def moved() -> bool:
+            return await host.firewall.zone_of(stage.interface) == "drop"
+
+        assert await until(host, moved)
+
+
 async def test_a_profile_without_zone_leads_to_the_default_one(host: Host, stage: Stage) -> None:
     async with cleaned(host, stage) as profile:
         await host.network.save(replace(profile, zone=""))
@@ -195,6 +207,7 @@ async def test_a_disconnected_device_stays_so_and_can_be_activated(host: Host, s
         assert (await device(host, stage)).state == "disconnected"
         assert (await device(host, stage)).profile == ""
         assert (await fabric(host, stage)).addresses == ()
+        assert await host.firewall.zone_of(stage.interface) == ""
         await host.network.activate(UUID, stage.interface)
         assert (await device(host, stage)).state == "activated"
 
@@ -210,13 +223,17 @@ async def test_a_disconnected_device_can_be_disconnected_again(host: Host, stage
 
 
 async def test_deleting_the_active_profile_frees_the_device(host: Host, stage: Stage) -> None:
-    before = await device(host, stage)
+    before, link = await device(host, stage), await fabric(host, stage)
     async with cleaned(host, stage) as profile:
         await host.network.save(profile)
         await host.network.activate(UUID, stage.interface)
         await host.network.delete(UUID)
         assert await until(host, lambda: _has(host, stage, before.profile))
-        assert (await fabric(host, stage)).mtu == 1500 or stage.real
+
+        async def restored() -> bool:
+            return (await fabric(host, stage)).mtu == link.mtu
+
+        assert await until(host, restored)
 
 
 async def test_other_links_are_left_alone(host: Host, stage: Stage) -> None:
