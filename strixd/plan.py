@@ -51,10 +51,13 @@ O = TypeVar("O")  # noqa: E741 - the letter of the design: Resource[D, O]
 
 
 class Resource(Protocol[D, O]):
-    """A thing kept true. `settle`: seconds the world may take to agree with a step that it accepted."""
+    """A thing kept true. `settle`: seconds the world may take to agree with a step that it accepted.
+    `supervised`: a workload, whose steps start something that may fail later: engine/supervise paces them, and
+    they are not taken back."""
 
     name: ClassVar[str]
     settle: ClassVar[float]
+    supervised: ClassVar[bool]
 
     def needs(self, desired: D) -> tuple[str, ...]:
         """Names of the resources that must be ok before a step of this one is taken."""

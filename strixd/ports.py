@@ -8,9 +8,9 @@ Times are seconds since the epoch unless a name says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 Wake = Callable[[str], None]
 """Says "look again", with the reason in a few words. May be called at any rate; it only sets a flag."""
@@ -38,7 +38,8 @@ class Links(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A stored NetworkManager profile, in the settings that strixd speaks of. MAC lower case; MTU in bytes."""
+    """A stored NetworkManager profile, in the settings that strixd speaks of. MAC lower case; MTU in bytes.
+    `others`, only ever read: what else in it is not as `save` would write it ("ipv4.gateway", "not on disk")."""
 
     uuid: str
     name: str
@@ -48,6 +49,7 @@ class Profile:
     mtu: int = 0
     zone: str = ""
     autoconnect_priority: int = 0
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +82,14 @@ class Network(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A firewalld zone of our own. `rules` are firewalld rich rules."""
+    """A firewalld zone of our own. `rules` are rich rules, sorted, as firewalld spells them. `others`, only ever read:
+    what else in it is not as `define_zone` would have it ("services", "not in force")."""
 
     name: str
     description: str = ""
     target: str = "default"
     rules: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 class Firewall(Protocol):
@@ -105,7 +109,7 @@ class Firewall(Protocol):
 
     async def remove_zone(self, name: str) -> None: ...
     async def move(self, interface: str, zone: str) -> None:
-        """Change the zone in force now."""
+        """Change the zone in force now; "" takes the interface out of its zone (the default one applies)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +219,10 @@ class Ray(Protocol):
         """The newest report of the running probe; None when no probe is connected."""
 
     async def publish(self, record: Mapping[str, str]) -> None:
-        """What this node's probe keeps in Ray's key-value store about this node from now on."""
+        """What this node's probe keeps in Ray's key-value store about this node from now on, this one and later."""
+
+    async def published(self) -> Mapping[str, str]:
+        """What was last given to publish; empty after a start of the daemon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,5 +294,5 @@ class Host:
     hub: Hub
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
-    watch: Callable[[Wake], Awaitable[None]]
+    watch: Callable[[Wake], Coroutine[Any, Any, None]]
     """Runs for ever: subscribes to everything that can change by itself and says so."""

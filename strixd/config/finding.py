@@ -1,0 +1,62 @@
+"""A node finds itself in the file, which is the same on all of them: by host name, or by the MAC of its card."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from strixd.config.checks import plain_mac
+from strixd.config.schema import Config, Node
+from strixd.decode import listed
+from strixd.errors import ConfigError
+
+
+def find_node(config: Config, hostname: str, macs: Collection[str]) -> Node:
+    """The node whose name is this host's or whose `mac` is one of its cards; ConfigError unless exactly one is.
+    The same name in full counts first; after it, one that only lacks or has the domain."""
+    cards = {plain_mac(mac) for mac in macs if mac}
+    named = _named(config, hostname)
+    found = [node for node in config.nodes if node in named or node.mac in cards]
+    if len(found) == 1:
+        return found[0]
+    raise ConfigError((f"node: {_ambiguous(found, hostname) if found else _unknown(config, hostname, cards)}",))
+
+
+def _named(config: Config, hostname: str) -> list[Node]:
+    return _where(config, hostname, _same) or _where(config, hostname, _same_but_for_domain)
+
+
+def _where(config: Config, hostname: str, alike: Callable[[str, str], bool]) -> list[Node]:
+    wanted = _plain(hostname)
+    return [node for node in config.nodes if alike(_plain(node.name), wanted)]
+
+
+def _same(one: str, other: str) -> bool:
+    return one == other
+
+
+def _same_but_for_domain(one: str, other: str) -> bool:
+    """halo1 and halo1.lan, but not halo1.lan and halo1.example."""
+    one_of_them_is_short = "." not in one or "." not in other
+    return one_of_them_is_short and one.partition(".")[0] == other.partition(".")[0]
+
+
+def _plain(name: str) -> str:
+    return name.casefold().rstrip(".")
+
+
+def _unknown(config: Config, hostname: str, cards: Collection[str]) -> str:
+    names = [f"{node.name} ({node.mac})" if node.mac else node.name for node in config.nodes]
+    with_mac = any(node.mac for node in config.nodes)
+    tried = f" and no card of it ({', '.join(sorted(cards)) or 'none was seen'}) is there" if with_mac else ""
+    return (
+        f'cannot find this host in the file: its name is "{hostname}"{tried}; the file has {listed(names, "and")}. '
+        f"Set the host name (hostnamectl hostname NAME), or name or mac in the file"
+    )
+
+
+def _ambiguous(found: list[Node], hostname: str) -> str:
+    why = [f"{node.name} ({node.mac})" if node.mac else node.name for node in found]
+    return (
+        f'cannot tell which node this host is: its name "{hostname}" and its cards match {listed(why, "and")}. '
+        f"Give the nodes full names, or correct mac"
+    )

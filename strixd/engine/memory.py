@@ -1,0 +1,39 @@
+"""What must outlive a reboot or a power cut: orders, incidents, the last good file. Written whole, with fsync.
+
+Orders are the only state that decides anything; conditions and phases are always derived.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from strixd.engine.status import Incident, Moment
+from strixd.orders import Orders
+from strixd.ports import Files
+
+ORDERS = "/var/lib/strixd/orders.json"
+INCIDENTS = "/var/lib/strixd/incidents.json"
+KEPT = 50  # incidents
+
+
+async def load_orders(files: Files) -> Orders:
+    """No file: no orders. A file that is not ours to read ends the daemon rather than losing an order silently."""
+    text = await files.read(ORDERS)
+    if text is None:
+        return Orders()
+    raw = json.loads(text)
+    return Orders(**{**raw, "arguments": tuple(raw["arguments"])})
+
+
+async def save_orders(files: Files, orders: Orders) -> None:
+    await files.write(ORDERS, json.dumps(asdict(orders)), mode=0o600)
+
+
+async def load_incidents(files: Files) -> tuple[Incident, ...]:
+    raw = json.loads(await files.read(INCIDENTS) or "[]")
+    return tuple(Incident(**{**one, "moments": tuple(Moment(**m) for m in one["moments"])}) for one in raw)
+
+
+async def save_incidents(files: Files, incidents: tuple[Incident, ...]) -> None:
+    await files.write(INCIDENTS, json.dumps([asdict(one) for one in incidents[-KEPT:]]), mode=0o644)

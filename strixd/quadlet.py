@@ -1,0 +1,98 @@
+"""A container as the text of a Quadlet unit. Pure; the same value always gives the same bytes.
+
+The unit is never enabled and never restarts by itself: strixd alone starts it (one restarter).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+FOLDER = "/run/containers/systemd"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """What both workloads differ in. `command` runs through a login shell of the image, whose profile sets up
+    ROCm and the Python environment. `volumes` are "SOURCE:TARGET[:ro]"; `before` is shell text that comes first;
+    `service` and `unit` are further lines of those sections."""
+
+    name: str
+    description: str
+    image: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[str, ...] = ()
+    volumes: tuple[str, ...] = ()
+    podman: tuple[str, ...] = ()
+    init: bool = False
+    before: str = ""
+    unit: tuple[str, ...] = ()
+    service: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        return f"{FOLDER}/{self.name}.container"
+
+    @property
+    def service_name(self) -> str:
+        return f"{self.name}.service"
+
+
+def render(container: Container) -> str:
+    """The file's text, with a first line that says whose it is."""
+    return "\n".join(
+        (
+            "# Written by strixd from /etc/strixd/cluster.toml and its orders; changes here are overwritten.",
+            "[Unit]",
+            f"Description={_percent(container.description)}",
+            *container.unit,
+            "",
+            "[Container]",
+            *_container(container),
+            "",
+            "[Service]",
+            "Slice=strixd-workload.slice",
+            "Restart=no",
+            "KillMode=mixed",
+            "LimitMEMLOCK=infinity",
+            "TimeoutStopSec=20",
+            *container.service,
+            "",
+        )
+    )
+
+
+def _container(container: Container) -> tuple[str, ...]:
+    return (
+        f"ContainerName={container.name}",
+        f"Image={container.image}",
+        "Pull=never",
+        "Network=host",
+        "SecurityLabelDisable=true",  # no SELinux rule allows /dev/infiniband (container-selinux)
+        "SeccompProfile=unconfined",  # as the image's own scripts run it
+        "Ulimit=memlock=-1:-1",
+        "Ulimit=nofile=1048576:1048576",
+        "PodmanArgs=--pids-limit=-1",
+        *(("RunInit=true",) if container.init else ()),
+        *(f"PodmanArgs={argument}" for argument in container.podman),
+        *(f"AddDevice={device}" for device in container.devices),
+        *(f"Volume={volume}" for volume in container.volumes),
+        *(f"Environment={quote(f'{key}={value}')}" for key, value in sorted(container.environment.items())),
+        f"Exec=bash -lc {_dollar(quote(container.before + 'exec ' + shlex.join(container.command)))}",
+    )
+
+
+def quote(word: str) -> str:
+    """One word for systemd: quoted, with specifiers taken literally (systemd.syntax(7))."""
+    return '"' + _percent(word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")) + '"'
+
+
+def _percent(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _dollar(text: str) -> str:
+    """ExecStart expands variables even within quotes; "$$" is a dollar (systemd.service(5))."""
+    return text.replace("$", "$$")

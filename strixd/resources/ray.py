@@ -1,0 +1,233 @@
+"""The Ray container ("toolbox"): head or worker, up, and a member of the expected cluster as Ray itself lists it.
+
+On a worker, ok means that this node has joined; on the head, that every node of the file has, with the image,
+settings and GPUs that the file demands: below that nothing may be served. A worker that waits for its head is left
+alone; one whose head was replaced starts again at once, since it would never join the new one (Ray 2.60, seen).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from strixd import workload
+from strixd.fabric import Fabric, Pick, pick
+from strixd.plan import Effect, Plan, Step
+from strixd.ports import Host, Member, RayReport, Unit
+from strixd.quadlet import Container, render
+from strixd.resources import image
+
+NAME = "strixd-ray"
+NO_TOKENS = 64  # exit status of strixd/probe.py: this image's Ray knows no token authentication
+UNLISTED_AFTER = 60.0  # seconds that a running raylet may be missing from Ray's list before it is started again
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Tell this node's probe what to say about this node in Ray's key-value store."""
+
+    effect: ClassVar[Effect] = Effect.NOW
+    record: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        return "publish this node's record in Ray: " + ", ".join(f"{key} {value[:19]}" for key, value in self.record)
+
+    def undo(self) -> Step | None:
+        return None
+
+    async def apply(self, host: Host) -> None:
+        await host.ray.publish(dict(self.record))
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A node that the file names; `address` without prefix."""
+
+    name: str
+    role: str
+    address: str
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """`container` lacks what only the host knows: image, devices, interface, token. `retry_after`: when a person
+    last gave an order or an apply; what failed before that is tried again."""
+
+    node: Peer
+    head: Peer
+    port: int
+    peers: tuple[Peer, ...]
+    fabric: Fabric
+    management: tuple[str, ...]
+    container: Container
+    reference: str
+    key: str  # path of the cluster key, "" when the file turns Ray's authentication off
+    token: str  # path of the Hugging Face token, which need not exist
+    settings: str  # hash of what must agree between nodes
+    version: str
+    retry_after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    pick: Pick
+    image: image.Report
+    boot: str
+    text: str | None
+    unit: Unit
+    present: tuple[str, ...]  # those of devices, key and token that exist
+    report: RayReport | None
+    published: Mapping[str, str]
+    now: float
+    words: tuple[str, ...] = ()
+
+
+class Ray:
+    name: ClassVar[str] = "ray"
+    settle: ClassVar[float] = 0.0
+    supervised: ClassVar[bool] = True
+
+    def needs(self, desired: Desired) -> tuple[str, ...]:
+        return ("firewall", "network", "image")
+
+    async def observe(self, host: Host, desired: Desired) -> Observed:
+        unit = await host.units.read(f"{NAME}.service")
+        failed = unit.active == "failed"
+        return Observed(
+            pick=pick(desired.fabric, await host.links.read(), management=desired.management),
+            image=image.report(await host.files.read(image.REPORT)),
+            boot=host.identity.boot,
+            text=await host.files.read(desired.container.path),
+            unit=unit,
+            present=await host.files.present((*desired.container.devices, desired.key, desired.token)),
+            report=await host.ray.report(),
+            published=await host.ray.published(),
+            now=host.now(),
+            words=await host.journal.last(unit.name, unit.invocation, 5) if failed else (),
+        )
+
+    def plan(self, desired: Desired, observed: Observed) -> Plan:
+        if desired.key and desired.key not in observed.present:
+            why = f"no {desired.key}: without it Ray would obey anybody on the link"
+            hint = f"strixd-cli key new on one node, then copy {desired.key} to the others"
+            return Plan(self.name, condition="blocked", why=why, hint=hint)
+        if observed.pick.link is None:
+            return Plan(self.name, condition="blocked", why=observed.pick.why)
+        container, unit = complete(desired, observed), observed.unit
+        if observed.text != render(container):
+            why = "its settings changed" if observed.text else ""
+            return Plan(self.name, workload.replace(container, before=observed.text, unit=unit, why=why))
+        if unit.active in ("activating", "deactivating"):
+            return Plan(self.name, condition="waiting", why=f"{unit.name} is {unit.active}")
+        if unit.active != "active":
+            return _down(self.name, desired, observed)
+        return _membership(self.name, desired, observed)
+
+
+def complete(desired: Desired, observed: Observed) -> Container:
+    """The container with what only this host knows."""
+    assert observed.pick.link
+    return with_host(desired.container, observed.image, observed.pick.link.name, observed.present)
+
+
+def with_host(base: Container, report: image.Report, interface: str, present: tuple[str, ...]) -> Container:
+    """Interface names are per node: they are set here and never copied from the head to a worker."""
+    own = {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}
+    optional = tuple(v for v in base.volumes if not v.startswith("/etc/strixd/") or v.partition(":")[0] in present)
+    devices = tuple(d for d in base.devices if d in present)
+    environment = {**own, **base.environment}
+    return replace(base, image=image.runnable(report), environment=environment, devices=devices, volumes=optional)
+
+
+def _down(name: str, desired: Desired, observed: Observed) -> Plan:
+    unit = observed.unit
+    fresh = unit.since >= desired.retry_after
+    if unit.result == "exit-code" and unit.status == NO_TOKENS and fresh:
+        why = "the Ray of this image knows no token authentication: anybody on the link could run code in it"
+        hint = 'use an image with Ray 2.52 or later, or set RAY_AUTH_MODE = "disabled" in [image] environment'
+        return Plan(name, condition="stuck", why=why, hint=hint)
+    how = workload.ended(unit)
+    why = f"{unit.name} {how}" if how else f"{unit.name} is not running"
+    return Plan(name, (workload.Start(unit.name, how),), "held", why, "strixd-cli logs ray", observed.words[-2:])
+
+
+def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
+    report, unit = observed.report, observed.unit
+    if report is None:
+        return Plan(name, condition="waiting", why="the probe in the container has not reported yet")
+    facts = (_listing(desired, report),)
+    if report.session and report.own_session and report.session != report.own_session:
+        steps = (workload.Stop(unit.name, why := "its head was replaced"), workload.Start(unit.name, why))
+        return Plan(name, steps, "waiting", why, facts=facts)
+    if report.error:
+        return Plan(name, condition="waiting", why=report.error, hint=_hint(desired), facts=facts)
+    own = _alive(report, desired.node)
+    if own is None:
+        return _unlisted(name, desired, observed, facts)
+    record = _record(desired, observed)
+    publish = (Publish(record),) if dict(record) != observed.published else ()
+    lacking = _lacking(desired, observed, report) if desired.node == desired.head else ""
+    return Plan(
+        name, publish, "waiting" if lacking else "ok", lacking, "strixd-cli status there" * bool(lacking), facts
+    )
+
+
+def _unlisted(name: str, desired: Desired, observed: Observed, facts: tuple[str, ...]) -> Plan:
+    why = f"this node is not in Ray's list at {desired.head.address}:{desired.port}"
+    steps: tuple[Step, ...] = ()
+    if observed.now - observed.unit.since > UNLISTED_AFTER:
+        steps = (workload.Stop(observed.unit.name, why), workload.Start(observed.unit.name, why))
+    return Plan(name, steps, "waiting", why, "strixd-cli logs ray", facts)
+
+
+def _hint(desired: Desired) -> str:
+    if desired.node == desired.head:
+        return "strixd-cli logs ray"
+    return f"is strixd running on {desired.head.name} ({desired.head.address})? strixd-cli logs ray"
+
+
+def _alive(report: RayReport, peer: Peer) -> Member | None:
+    return next((m for m in report.members if m.alive and m.name == peer.name), None)
+
+
+def _record(desired: Desired, observed: Observed) -> tuple[tuple[str, str], ...]:
+    digest = observed.image.digest
+    record = {"boot": observed.boot, "digest": digest, "settings": desired.settings, "version": desired.version}
+    return tuple(sorted(record.items()))
+
+
+def _lacking(desired: Desired, observed: Observed, report: RayReport) -> str:
+    """The first node that is missing or different, and how."""
+    joined = [peer for peer in desired.peers if _alive(report, peer)]
+    for peer in desired.peers:
+        member = _alive(report, peer)
+        if member is None:
+            return f"{len(joined)} of {len(desired.peers)} members; {peer.name} ({peer.address}) has not joined"
+        if why := _different(peer, member, desired, observed):
+            return f"{peer.name} ({peer.address}) {why}"
+    return ""
+
+
+def _different(peer: Peer, member: Member, desired: Desired, observed: Observed) -> str:
+    if member.address != peer.address:
+        return f"joined from {member.address}"
+    if member.gpus != peer.gpus:
+        return f"brings {member.gpus} GPUs, the file says {peer.gpus}"
+    if peer == desired.node:
+        return ""
+    theirs = member.record
+    if not theirs:
+        return "joined, and its strixd has not said yet what it runs"
+    if theirs.get("digest") != observed.image.digest:
+        return f"runs image {theirs.get('digest', '')[:19]}, this node {observed.image.digest[:19]}"
+    if theirs.get("settings") != desired.settings:
+        return "has another cluster.toml: copy the same file to every node, then strixd-cli apply there"
+    return ""
+
+
+def _listing(desired: Desired, report: RayReport) -> str:
+    joined = [peer.name for peer in desired.peers if _alive(report, peer)]
+    version = f"Ray {report.version}: " if report.version else ""
+    return f"{version}{len(joined)} of {len(desired.peers)} members" + (f" ({', '.join(joined)})" if joined else "")

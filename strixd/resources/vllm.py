@@ -1,0 +1,171 @@
+"""The model server, on the head only: the ordered model answers with a completion.
+
+Whatever ends it is a failure unless it was asked for; an exit status of 0 is no sign of intent (vLLM exits 0 when
+its engine dies). Some ends are permanent and named at once instead of tried again (measured with vLLM 0.32).
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from strixd import workload
+from strixd.fabric import Fabric, Pick, pick
+from strixd.plan import Plan
+from strixd.ports import Answer, Host, Served, Unit
+from strixd.quadlet import Container, render
+from strixd.resources import image
+from strixd.resources.ray import with_host
+
+NAME = "strixd-vllm"
+USAGE = 2  # vllm's exit status for arguments that it does not know
+PERMANENT = (
+    ("Repo id must be", "no such model: it is neither a folder below the model folder nor a name of the hub"),
+    ("is not a local folder and is not a valid model identifier", "no such model on the hub"),
+    ("GatedRepoError", "the model is gated and this node may not fetch it"),
+    ("less than requested memory for kv", "not enough memory for the key-value cache"),
+    ("larger than the available KV cache memory", "not enough memory for the key-value cache"),
+    ("User-specified max_model_len", "--max-model-len does not fit this model"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """`container` None: nothing shall be served. `local`: the model's folder on this host, should it exist there;
+    `path`: the same in the container. `retry_after` as in resources/ray.py."""
+
+    container: Container | None
+    model: str
+    local: str
+    path: str
+    url: str
+    api_key: str
+    fabric: Fabric
+    management: tuple[str, ...]
+    token: str
+    retry_after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    pick: Pick
+    image: image.Report
+    text: str | None
+    unit: Unit
+    present: tuple[str, ...]
+    answer: Answer
+    now: float
+    refusal: str = ""
+    words: tuple[str, ...] = ()
+
+
+class Vllm:
+    name: ClassVar[str] = "vllm"
+    settle: ClassVar[float] = 0.0
+    supervised: ClassVar[bool] = True
+
+    def needs(self, desired: Desired) -> tuple[str, ...]:
+        return ("firewall", "network", "image", "ray") if desired.container else ()
+
+    async def observe(self, host: Host, desired: Desired) -> Observed:
+        unit = await host.units.read(f"{NAME}.service")
+        running = unit.active == "active" and desired.container is not None
+        served = Served(desired.url, desired.model, unit.invocation, desired.api_key) if running else None
+        devices = desired.container.devices if desired.container else ()
+        seen = await host.files.present((*devices, desired.token, desired.api_key or desired.local, desired.local))
+        remote = bool(desired.model) and desired.local not in seen and not running
+        return Observed(
+            pick=pick(desired.fabric, await host.links.read(), management=desired.management),
+            image=image.report(await host.files.read(image.REPORT)),
+            text=await host.files.read(f"/run/containers/systemd/{NAME}.container"),
+            unit=unit,
+            present=seen,
+            answer=await host.model.look(served),
+            now=host.now(),
+            refusal=await host.hub.refusal(desired.model) if remote else "",
+            words=await host.journal.last(unit.name, unit.invocation, 40) if _over(unit) else (),
+        )
+
+    def plan(self, desired: Desired, observed: Observed) -> Plan:
+        unit = observed.unit
+        if desired.container is None:
+            path = f"/run/containers/systemd/{NAME}.container"
+            steps = workload.remove(unit.name, path, before=observed.text, unit=unit)
+            return Plan(self.name, steps, facts=("no model is ordered",))
+        if observed.pick.link is None:
+            return Plan(self.name, condition="blocked", why=observed.pick.why)
+        if desired.api_key and desired.api_key not in observed.present:
+            why = f"no {desired.api_key}, and [model] listen opens the API to other hosts"
+            hint = f"write a key into {desired.api_key} (mode 0600), or listen on 127.0.0.1"
+            return Plan(self.name, condition="blocked", why=why, hint=hint)
+        if observed.refusal:
+            return Plan(self.name, condition="stuck", why=observed.refusal, hint="strixd-cli token set")
+        container = complete(desired, observed)
+        if observed.text != render(container):
+            why = "its settings changed" if observed.text else ""
+            return Plan(self.name, workload.replace(container, before=observed.text, unit=unit, why=why))
+        if unit.active in ("activating", "deactivating"):
+            return Plan(self.name, condition="waiting", why=f"{unit.name} is {unit.active}")
+        return (
+            _serving(self.name, desired, observed) if unit.active == "active" else _down(self.name, desired, observed)
+        )
+
+
+def complete(desired: Desired, observed: Observed) -> Container:
+    """The container with what only this host knows."""
+    assert desired.container
+    assert observed.pick.link
+    full = with_host(desired.container, observed.image, observed.pick.link.name, observed.present)
+    model = desired.path if desired.local in observed.present else desired.model
+    return replace(full, command=tuple(model if word == MODEL else word for word in full.command))
+
+
+MODEL = "\0model"
+"""Stands in the command for the model's name or folder: which of the two, only the host knows."""
+
+
+def _serving(name: str, desired: Desired, observed: Observed) -> Plan:
+    answer, unit = observed.answer, observed.unit
+    if answer.at > answer.failed_at:
+        fact = f"{desired.model} answers at {desired.url}: a completion came out in {answer.seconds:.2f} s"
+        return Plan(name, facts=(fact,))
+    if not answer.at:
+        why = f"{desired.model} is loading, for {observed.now - unit.since:.0f} s now"
+        facts = (f"no answer yet: {answer.error}",) if answer.error else ()
+        return Plan(name, condition="waiting", why=why, hint="strixd-cli logs vllm -f", facts=facts)
+    why = f"{desired.model} has stopped answering: {answer.error}"
+    return Plan(name, condition="waiting", why=why, hint="strixd-cli logs vllm")
+
+
+def _over(unit: Unit) -> bool:
+    return bool(unit.invocation) and unit.active in ("failed", "inactive")
+
+
+def _down(name: str, desired: Desired, observed: Observed) -> Plan:
+    unit = observed.unit
+    how = workload.ended(unit)
+    permanent = _permanent(unit, observed.words)
+    if permanent and unit.since >= desired.retry_after:
+        hint = "strixd-cli logs vllm; then strixd-cli serve with other words"
+        return Plan(name, condition="stuck", why=f"vllm {how}: {permanent}", hint=hint, facts=observed.words[-2:])
+    why = f"{unit.name} {how}" if how else f"{unit.name} is not running"
+    return Plan(name, (workload.Start(unit.name, how),), "held", why, "strixd-cli logs vllm", observed.words[-2:])
+
+
+def _permanent(unit: Unit, words: tuple[str, ...]) -> str:
+    """Why starting again cannot help, "" when it may."""
+    if unit.result != "exit-code" or not unit.status:
+        return ""
+    if unit.status == USAGE:
+        said = next((line for line in reversed(words) if "error:" in line), "it does not know an argument")
+        return said.partition("error:")[2].strip() or said
+    return next((why for sign, why in PERMANENT if any(sign in line for line in words)), "")
+
+
+def command(*, model: str, port: int, listen: str, parallel: int, arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """`vllm serve` as the cluster wants it; `arguments` are the person's own and come last, so that they win."""
+    own = shlex.split(
+        f"--host {listen} --port {port} --tensor-parallel-size {parallel} --distributed-executor-backend ray"
+    )
+    return ("vllm", "serve", MODEL, "--served-model-name", model, *own, *arguments)

@@ -1,0 +1,116 @@
+"""The steps by which a container unit comes up, goes, or is replaced, and what its end looked like. Pure data.
+
+A restart is whole or not at all: Stop returns only when no process of the unit is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from strixd.plan import Effect, Step
+from strixd.ports import Host, Unit
+from strixd.quadlet import Container, render
+
+
+@dataclass(frozen=True, slots=True)
+class WriteUnit:
+    """Put the Quadlet file in place and let systemd read it."""
+
+    effect: ClassVar[Effect] = Effect.NOW
+    path: str
+    text: str
+    before: str | None
+
+    def __str__(self) -> str:
+        return f"{'change' if self.before else 'write'} {self.path}"
+
+    def undo(self) -> Step:
+        return RemoveUnit(self.path, self.text) if self.before is None else WriteUnit(self.path, self.before, self.text)
+
+    async def apply(self, host: Host) -> None:
+        await host.files.write(self.path, self.text)
+        await host.units.reload()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveUnit:
+    """Take the Quadlet file away and let systemd forget it."""
+
+    effect: ClassVar[Effect] = Effect.NOW
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"remove {self.path}"
+
+    def undo(self) -> Step:
+        return WriteUnit(self.path, self.text, None)
+
+    async def apply(self, host: Host) -> None:
+        await host.files.remove(self.path)
+        await host.units.reload()
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start a unit. `why` is for the reader: "it ended with status 1"."""
+
+    effect: ClassVar[Effect] = Effect.NOW
+    unit: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"start {self.unit}" + (f" ({self.why})" if self.why else "")
+
+    def undo(self) -> Step | None:
+        return Stop(self.unit)
+
+    async def apply(self, host: Host) -> None:
+        await host.units.start(self.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Stop a unit, to its last process."""
+
+    effect: ClassVar[Effect] = Effect.NOW
+    unit: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"stop {self.unit}" + (f" ({self.why})" if self.why else "")
+
+    def undo(self) -> Step | None:
+        return None
+
+    async def apply(self, host: Host) -> None:
+        await host.units.stop(self.unit)
+
+
+UP = ("active", "activating", "reloading")
+
+
+def replace(container: Container, *, before: str | None, unit: Unit, why: str) -> tuple[Step, ...]:
+    """The steps to a unit that runs with exactly this text."""
+    text = render(container)
+    stop: tuple[Step, ...] = (Stop(container.service_name, why),) if unit.active in UP else ()
+    write: tuple[Step, ...] = (WriteUnit(container.path, text, before),) if before != text else ()
+    return (*stop, *write, Start(container.service_name, why))
+
+
+def remove(name: str, path: str, *, before: str | None, unit: Unit) -> tuple[Step, ...]:
+    """The steps to no unit at all."""
+    stop: tuple[Step, ...] = (Stop(name, "no longer wanted"),) if unit.active in UP else ()
+    return stop if before is None else (*stop, RemoveUnit(path, before))
+
+
+def ended(unit: Unit) -> str:
+    """How the last run ended, in words; "" when there was none."""
+    if not unit.invocation:
+        return ""
+    if unit.result in ("signal", "core-dump"):
+        return f"killed by signal {unit.status}"
+    if unit.result in ("", "success", "exit-code"):
+        return f"ended with status {unit.status}"
+    return f"failed: {unit.result}"
