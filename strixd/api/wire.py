@@ -14,6 +14,7 @@ from strixd.errors import Refused, StrixdError
 
 INTERFACE = "io.strixd"
 SERVICE = "org.varlink.service"
+ADDRESS = "/run/strixd/io.strixd"  # unless --socket or STRIXD_SOCKET names another
 MOST = 1 << 20  # bytes of one message
 Message = dict[str, object]
 

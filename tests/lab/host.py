@@ -17,7 +17,7 @@ from tests.lab.disk import put
 from tests.lab.layout import PROJECT, Seat, cgroup
 from tests.lab.shell import Result, attempt
 
-Entry = dict[str, Any]
+Entry = dict[str, str]
 PATIENCE = 60.0  # seconds for a boot; other work on the machine's two cores stretches it
 NAMESPACES = ("-m", "-u", "-i", "-n", "-p", "-C")
 ENVIRONMENT = (
@@ -27,6 +27,17 @@ ENVIRONMENT = (
     "TERM=dumb",
     "container=systemd-nspawn",
 )
+
+
+def _decoded(entry: dict[str, Any]) -> Entry:
+    """journalctl gives a field that is not text as a list of bytes, and one that occurs twice as a list of both."""
+    return {name: _text(value) for name, value in entry.items()}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(part, int) for part in value):
+        return bytes(value).decode(errors="replace")
+    return "\n".join(map(_text, value)) if isinstance(value, list) else str(value or "")
 
 
 class NotUp(Exception):
@@ -164,7 +175,7 @@ class Host:
             self.attempt("journalctl", "--sync", timeout=5)
         where = f"--directory={self.seat.root / 'var/log/journal'}"
         read = ["journalctl", where, "-o", "json", "--all", "--no-pager", "--quiet", f"--since=@{int(since)}"]
-        entries: list[Entry] = [json.loads(line) for line in attempt(read, timeout=120).stdout.splitlines()]
+        entries = [_decoded(json.loads(line)) for line in attempt(read, timeout=120).stdout.splitlines()]
         return [entry for entry in entries if int(entry["__REALTIME_TIMESTAMP"]) >= since * 1e6]
 
     def console(self) -> str:
