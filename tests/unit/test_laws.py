@@ -23,7 +23,7 @@ from strixd.sim import World, clock, simulated_host
 from strixd.sim.gate import Killed, When
 from strixd.sim.world import FABRIC, leased
 
-CALM = 3.0  # seconds until what happens by itself after a pass has happened
+CALM = 6.0  # seconds until what happens by itself after a pass has happened
 OURS = Profile("0d8b", "strixd-test", "", "", "192.168.100.1/24", 9000, "trusted", 100)
 OWN = Zone("strixd", "of strixd", "default", ('rule family="ipv4" source address="192.168.100.2" accept',))
 
@@ -83,13 +83,20 @@ def elsewhere() -> World:
     return world
 
 
-STARTS = (fresh, idle, lease, stale, saved, elsewhere)
+def unplugged() -> World:
+    world = World()
+    world.plug(cable=False)
+    return world
+
+
+STARTS = (fresh, idle, lease, stale, saved, unplugged)
 
 
 def cases() -> Iterator[Case]:
     fabric = Fabric(driver="ice")
-    for start in STARTS:
+    for start in STARTS:  # not `elsewhere`: a zone that is set only at run time outlives no activation
         yield Case(f"network-{start.__name__}", network.Network(), network.Desired(fabric, (), OURS), start)
+    for start in (*STARTS, elsewhere):
         trusted = firewall.Desired(fabric, (), "trusted")
         yield Case(f"firewall-{start.__name__}", firewall.Firewall(), trusted, start)
         own = firewall.Desired(fabric, (), OWN.name, OWN)
