@@ -160,7 +160,7 @@ def _cluster(world: World, names: tuple[str, ...], head: str) -> Cluster:
     return cluster
 
 
-def settled(world: World) -> World:
+def leased(world: World) -> World:
     """The same with DHCP answering on the fabric link, so that its automatic profile is active."""
     nm = world.network
     nm.automatic["auto-fabric"] = replace(nm.automatic["auto-fabric"], lease="172.16.0.9/24")
