@@ -28,7 +28,7 @@ KEPT = 300.0
 """Seconds for which a yes is remembered."""
 KEPT_NO = 30.0
 """The same for a no, and for no answer: a person may accept the licence any moment."""
-NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 """A model's name on the hub; anything else is a folder."""
 
 
@@ -104,10 +104,10 @@ def head(url: str, token: str) -> Reply | None:
     from urllib.error import HTTPError
     from urllib.request import Request, build_opener
 
-    request = Request(url, method="HEAD", headers={"User-Agent": "strixd"})
-    if token:
-        request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
+        request = Request(url, method="HEAD", headers={"User-Agent": "strixd"})
+        if token:
+            request.add_unredirected_header("Authorization", f"Bearer {token}")
         with build_opener(_stay()).open(request, timeout=WITHIN) as answer:
             return _reply(answer.status, answer.headers)
     except HTTPError as error:
