@@ -9,6 +9,7 @@ with it.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import threading
 import time
@@ -42,10 +43,10 @@ class Reply:
 
 
 class HuggingFace:
-    """Implements ports.Hub. `endpoint`: what HF_ENDPOINT says, should it be set."""
+    """Implements ports.Hub. `endpoint`: "" for what HF_ENDPOINT names, else the public one."""
 
     def __init__(self, endpoint: str = "", *, token_file: str = TOKEN) -> None:
-        self._endpoint = (endpoint or PUBLIC).rstrip("/")
+        self._endpoint = (endpoint or os.environ.get("HF_ENDPOINT") or PUBLIC).rstrip("/")
         self._token_file = token_file
         self._known: dict[tuple[str, str], tuple[float, str]] = {}
 
