@@ -56,7 +56,21 @@ class Rejected(StrixdError):
     code = "Rejected"
 
 
+class CannotServe(Rejected):
+    """The ordered model cannot answer as things are; names the resource in the way. The order stays."""
+
+    code = "CannotServe"
+    exit_status = 3
+
+
 class NotSettled(StrixdError):
     """It said yes, and the world still differs. Rolled back, then held."""
 
     code = "NotSettled"
+
+
+class TimedOut(NotSettled):
+    """What was waited for did not come in time."""
+
+    code = "TimedOut"
+    exit_status = 75  # EX_TEMPFAIL

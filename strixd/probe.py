@@ -3,16 +3,16 @@
     python3 probe.py --socket PATH -- ray start --head --labels=strixd-node=NAME … --block
 
 It runs with the image's Python and the image's own Ray, so this file stands alone (Python 3.10 or newer). Two
-processes: the wrapper (PID 1: starts the command, reaps, forwards signals, ends with the command's status) never
-loads Ray; the look (`--look`) is Ray's client, and may crash or hang without taking the model down. Once a second it
-tries to reach strixd's socket; connected, it sends a report at once when one differs and at least every 10 s, and
-keeps the record that strixd hands to it in Ray's key-value store for as long as strixd is there.
+processes: the wrapper (PID 1) never loads Ray; it waits until the head of a worker listens, starts the command,
+reaps and forwards signals. The look (`--look`) is Ray's client, and may crash or hang without taking the model down.
+Once a second it tries to reach strixd's socket; connected, it sends a report at once when one differs and at least
+every 10 s, and keeps strixd's record of this node in Ray's key-value store for as long as strixd is there.
 
 Report, one JSON object a line: at, session (the cluster's), own_session (this raylet's), version (Ray's), error, and
 members: name, address, alive, gpus, record, age (seconds since the record was last seen to be renewed).
 Order, one JSON object a line: {"record": {"key": "text", …}}.
-Exit status: the command's own (128+N when signal N ended it); 64: RAY_AUTH_MODE=token and this image's Ray knows no
-tokens; 127: the command cannot be started.
+Exit status: 64: RAY_AUTH_MODE=token and this image's Ray knows no tokens; 127: the command cannot be started; 128+N:
+signal N was sent to the wrapper, or ended the command; otherwise the command's own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import argparse
 import contextlib
 import importlib.util
 import json
-import mmap
 import os
 import select
 import signal
@@ -31,42 +30,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-UNSAFE = 64
 LOOK_SECONDS = 2.0
 REPORT_SECONDS = 10.0
 RENEW_SECONDS = 5.0
 CALL_SECONDS = 2.0
 STOP_SECONDS = 5.0  # a `ray start` that waits for its head does not hear SIGTERM
-LINE_BYTES = 1 << 20
 NAMESPACE = b"strixd"
 LABEL = "strixd-node"
-
-
-def say(text: str) -> None:
-    sys.stderr.write(f"strixd-probe: {text}\n")
-
-
-# The command, and what it says about this node
+QUICK = {**os.environ, "RAY_gcs_rpc_server_connect_timeout_s": "1"}
 
 
 def option(command: list[str], name: str, default: str = "") -> str:
-    """The value of --NAME=VALUE or --NAME VALUE."""
-    for at, word in enumerate(command):
-        if word.startswith(f"--{name}="):
-            return word.partition("=")[2]
-        if word == f"--{name}" and at + 1 < len(command):
-            return command[at + 1]
-    return default
-
-
-def head_address(command: list[str]) -> str:
-    own = f"{option(command, 'node-ip-address', '127.0.0.1')}:{option(command, 'port', '6379')}"
-    return option(command, "address", own)
-
-
-def node_name(command: list[str]) -> str:
-    labels = dict(label.partition("=")[::2] for label in option(command, "labels").split(","))
-    return labels.get(LABEL, "")
+    return next((word.partition("=")[2] for word in command if word.startswith(f"--{name}=")), default)
 
 
 def session_link(command: list[str]) -> Path:
@@ -82,88 +57,88 @@ def token_refusal() -> str:
         return f"{sys.executable} has no Ray"
     library = Path(spec.submodule_search_locations[0]) / "_raylet.so"
     try:
-        with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-            known = text.find(b"RAY_AUTH_TOKEN_PATH") >= 0
-    except (OSError, ValueError) as error:  # ValueError: an empty file
+        known = b"RAY_AUTH_TOKEN_PATH" in library.read_bytes()
+    except OSError as error:
         return f"cannot read {library}: {error}"
     return "" if known else f"the Ray of this image ({library.parent}) knows no token authentication"
 
 
-# The wrapper
-
-
-def spawn(command: list[str], environment: dict[str, str]) -> int:
-    return os.posix_spawnp(command[0], command, environment, setsigmask=())
-
-
 def send(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, number)
+    if pid:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
-def reap(pid: int) -> tuple[set[int], int | None]:
-    """Everybody who has died, orphans of both containers too, and the exit status of `pid` if it has."""
-    dead: set[int] = set()
-    status = None
-    while True:
-        try:
-            gone, code = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return dead, status
-        if gone == 0:
-            return dead, status
-        dead.add(gone)
-        if gone == pid:
-            ended = os.waitstatus_to_exitcode(code)
-            status = ended if ended >= 0 else 128 - ended
+def reap() -> dict[int, int]:
+    """Everybody who has died, orphans of both containers too, with their exit statuses."""
+    dead = {}
+    with contextlib.suppress(ChildProcessError):
+        while (came := os.waitpid(-1, os.WNOHANG))[0]:
+            status = os.waitstatus_to_exitcode(came[1])
+            dead[came[0]] = status if status >= 0 else 128 - status
+    return dead
+
+
+def knock(address: str, seconds: float) -> None:
+    """OSError unless somebody listens there."""
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), seconds).close()
+
+
+def may_start(command: list[str]) -> bool:
+    """A `ray start` whose head is not there hears no SIGTERM, fills the journal, gives up after 14 minutes and is late
+    to see the head come: waiting is done here."""
+    if "--head" in command or not option(command, "address"):
+        return True
+    with contextlib.suppress(OSError):
+        knock(option(command, "address"), 1.0)
+        return True
+    return False
 
 
 def supervise(command: list[str], look: list[str], *, stop_seconds: float = STOP_SECONDS) -> int:
     """Runs the command to its end. Signals are taken by waiting for them, so nothing here runs in a handler."""
     wanted = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
-    main = spawn(command, dict(os.environ))
-    looker, deadline = 0, float("inf")
+    main, looker, stopped, deadline = 0, 0, 0, float("inf")
     while True:
-        if not looker:
-            looker = spawn(look, {**os.environ, "RAY_gcs_rpc_server_connect_timeout_s": "1"})
+        looker = looker or os.posix_spawnp(look[0], look, QUICK, setsigmask=())
+        if not main and may_start(command):
+            main = os.posix_spawnp(command[0], command, os.environ, setsigmask=())
         came = signal.sigtimedwait(wanted, 1.0)
         if came and came.si_signo != signal.SIGCHLD:
-            send(main, came.si_signo)
-            deadline = min(deadline, time.monotonic() + stop_seconds)
+            stopped, deadline = came.si_signo, min(deadline, time.monotonic() + stop_seconds)
+            send(main, stopped)
         if time.monotonic() > deadline:
             send(main, signal.SIGKILL)
-        dead, status = reap(main)
-        if status is not None:
+        dead = reap()
+        if main in dead or (stopped and not main):
             send(looker, signal.SIGKILL)
-            return status
+            return 128 + stopped if stopped else dead[main]
         looker = 0 if looker in dead else looker
 
 
 def wrap(arguments: argparse.Namespace) -> int:
     refusal = token_refusal() if os.environ.get("RAY_AUTH_MODE") == "token" else ""
     if refusal:
-        say(f"Cannot start Ray with the cluster key: {refusal}")
-        return UNSAFE
+        sys.stderr.write(f"strixd-probe: Cannot start Ray with the cluster key: {refusal}\n")
+        return 64
     session_link(arguments.command).unlink(missing_ok=True)  # an older container's session is not ours
     look = [sys.executable, __file__, "--look", "--socket", arguments.socket, "--", *arguments.command]
     try:
         return supervise(arguments.command, look)
     except FileNotFoundError as error:
-        say(f"Cannot start {arguments.command[0]}: {error.strerror}")
+        sys.stderr.write(f"strixd-probe: Cannot start {arguments.command[0]}: {error.strerror}\n")
         return 127
-
-
-# The look: Ray
 
 
 class Cluster:
     """What one look at Ray brings. The client is made anew after every error; none of its calls waits for long."""
 
     def __init__(self, command: list[str]) -> None:
-        self.address = head_address(command)
+        self.address = option(command, "address", f"{option(command, 'node-ip-address')}:{option(command, 'port')}")
         self.link = session_link(command)
-        self.name = node_name(command)
+        self.name = dict(word.partition("=")[::2] for word in option(command, "labels").split(",")).get(LABEL, "")
         self.record: dict[str, str] = {}
         self.client: Any = None
         self.session = ""
@@ -174,31 +149,34 @@ class Cluster:
         import ray
         from ray.exceptions import RayError
 
-        report: dict[str, Any] = {"session": "", "members": [], "error": "", "version": ray.__version__}
+        members, trouble, client = [], "", self.client
         try:
             members = self.members()
-            report.update(session=self.session, members=members)
         except (RayError, OSError) as error:
-            self.client = None
-            report["error"] = self.words(error)
-        return {**report, "own_session": self.own_session()}
+            self.client, self.session = None, ""
+            if client and refused(error):  # to a new head the client of an old one is a stranger, whatever its key
+                return self.look()
+            trouble = self.words(error)
+        report = {"session": self.session, "own_session": self.own_session(), "version": ray.__version__}
+        return {**report, "members": members, "error": trouble}
 
     def members(self) -> list[dict[str, Any]]:
         if self.client is None:
             self.connect()
+        if not self.session:  # a head that has just begun to listen has none yet
+            self.session = (self.client.internal_kv_get(b"session_name", b"session", CALL_SECONDS) or b"").decode()
         self.publish()
         nodes = self.client.get_all_node_info(timeout=CALL_SECONDS).values()
-        return self.with_records(current([member(node) for node in nodes]))
+        oldest_first = sorted(nodes, key=lambda node: int(node.start_time_ms))
+        return self.with_records(current([member(node) for node in oldest_first]))
 
     def connect(self) -> None:
-        """The plain connection first: Ray's own attempt would take seconds to say that nobody listens."""
+        """Knocks first: Ray's own attempt would take seconds to say that nobody listens."""
         from ray._raylet import InnerGcsClient
 
-        host, _, port = self.address.rpartition(":")
-        socket.create_connection((host.strip("[]"), int(port)), CALL_SECONDS).close()
-        client = InnerGcsClient.standalone(self.address, None, int(CALL_SECONDS * 1000))
-        self.session = (client.internal_kv_get(b"session_name", b"session", CALL_SECONDS) or b"").decode()
-        self.client, self.renewed = client, 0.0
+        knock(self.address, CALL_SECONDS)
+        self.client = InnerGcsClient.standalone(self.address, None, int(CALL_SECONDS * 1000))
+        self.renewed = 0.0
 
     def publish(self) -> None:
         if self.record and self.name and time.monotonic() - self.renewed >= RENEW_SECONDS:
@@ -210,9 +188,8 @@ class Cluster:
         names = sorted({m["name"].encode() for m in members if m["name"]})
         found = self.client.internal_kv_multi_get(names, NAMESPACE, CALL_SECONDS) if names else {}
         for one in members:
-            record = json.loads(found.get(one["name"].encode(), b"{}"))
-            one["age"] = self.age(one["name"], record.pop("at", None))
-            one["record"] = record
+            one["record"] = read_record(found.get(one["name"].encode(), b""))
+            one["age"] = self.age(one["name"], one["record"].pop("at", None))
         return members
 
     def age(self, name: str, stamp: object) -> float:
@@ -229,11 +206,24 @@ class Cluster:
 
     def words(self, error: Exception) -> str:
         """Without numbers that differ from look to look."""
-        if type(error).__name__ == "AuthenticationError":
+        if refused(error):
             return f"the head at {self.address} has another cluster key"
         state = "does not answer" if self.own_session() else "is not there yet"
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).partition("\n")[0]
         return f"the head at {self.address} {state}: {reason}"
+
+
+def refused(error: Exception) -> bool:
+    """By name: a Ray older than 2.52 has no such class."""
+    return type(error).__name__ == "AuthenticationError"
+
+
+def read_record(text: bytes) -> dict[str, Any]:
+    """Whoever has the key can write there."""
+    with contextlib.suppress(ValueError):
+        record = json.loads(text)
+        return record if isinstance(record, dict) else {}
+    return {}
 
 
 def member(node: Any) -> dict[str, Any]:
@@ -243,22 +233,16 @@ def member(node: Any) -> dict[str, Any]:
         "address": node.node_manager_address,
         "alive": node.state == 0,
         "gpus": int(node.resources_total.get("GPU", 0)),
-        "since": node.start_time_ms,
     }
 
 
 def current(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """All that are alive (for 15 s that can be a killed one and its successor), and of the others the newest of a
-    name that no living one has: Ray lists every dead node for ever."""
+    """All that are alive (for 15 s that can be a killed one and its successor), and one dead of a name that no living
+    one has: Ray lists every dead node for ever."""
     living = [m for m in members if m["alive"]]
-    names = {(m["name"], m["address"]) for m in living}
-    newest = {(m["name"], m["address"]): m for m in sorted(members, key=lambda m: int(m["since"]))}
-    shown = living + [m for key, m in newest.items() if key not in names]
-    shown.sort(key=lambda m: (str(m["name"]), str(m["address"]), int(m["since"])))
-    return [{key: value for key, value in m.items() if key != "since"} for m in shown]
-
-
-# The look: strixd
+    names = {m["name"] for m in living}
+    dead = {m["name"]: m for m in members if m["name"] not in names}
+    return sorted([*living, *dead.values()], key=lambda m: (str(m["name"]), str(m["address"])))
 
 
 def gist(report: dict[str, Any]) -> dict[str, Any]:
@@ -266,35 +250,25 @@ def gist(report: dict[str, Any]) -> dict[str, Any]:
     return {**report, "members": [{**m, "age": m["age"] > 3 * RENEW_SECONDS} for m in report["members"]]}
 
 
-def orders(line: socket.socket, text: bytearray, cluster: Cluster) -> None:
-    """Takes what strixd has sent. ConnectionError: it has gone, or talks nonsense."""
+def take_orders(line: socket.socket, text: bytearray, cluster: Cluster) -> None:
     came = line.recv(65536)
-    text += came
-    if not came or len(text) > LINE_BYTES:
+    if not came:
         raise ConnectionResetError
-    while b"\n" in text:
-        one, _, rest = bytes(text).partition(b"\n")
-        text[:] = rest
-        try:
-            record = json.loads(one)["record"]
-            cluster.record = {str(key): str(value) for key, value in record.items()}
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise ConnectionAbortedError from error
-        cluster.renewed = 0.0
+    *whole, text[:] = (text + came).split(b"\n")
+    for order in whole:
+        cluster.record, cluster.renewed = json.loads(order)["record"], 0.0
 
 
 def converse(line: socket.socket, cluster: Cluster) -> None:
     """Until the line breaks (OSError) or the wrapper has gone."""
-    parent, told, text = os.getppid(), None, bytearray()
-    due = time.monotonic()
+    parent, told, due, text = os.getppid(), None, 0.0, bytearray()
     while os.getppid() == parent:
         report = cluster.look()
-        now = time.monotonic()
-        if gist(report) != told or now >= due:
+        if gist(report) != told or time.monotonic() >= due:
             line.sendall(json.dumps({"at": time.time(), **report}).encode() + b"\n")
-            told, due = gist(report), now + REPORT_SECONDS - LOOK_SECONDS
+            told, due = gist(report), time.monotonic() + REPORT_SECONDS - LOOK_SECONDS
         if select.select([line], [], [], LOOK_SECONDS)[0]:
-            orders(line, text, cluster)
+            take_orders(line, text, cluster)
 
 
 def look_for_ever(arguments: argparse.Namespace) -> int:
@@ -305,6 +279,7 @@ def look_for_ever(arguments: argparse.Namespace) -> int:
         os.dup2(null.fileno(), 2)
     parent, cluster = os.getppid(), Cluster(arguments.command)
     while os.getppid() == parent:
+        time.sleep(1.0)
         with socket.socket(socket.AF_UNIX) as line:
             line.settimeout(CALL_SECONDS)
             try:
@@ -312,13 +287,12 @@ def look_for_ever(arguments: argparse.Namespace) -> int:
                 converse(line, cluster)
             except OSError:
                 cluster.record = {}  # strixd is not there: nobody vouches for what we would renew
-        time.sleep(1.0)
     return 0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="probe.py", description="Start Ray, and tell strixd who is in the cluster.")
-    parser.add_argument("--socket", required=True, help="strixd's socket for the probe")
+    parser.add_argument("--socket", required=True, help="strixd's socket")
     parser.add_argument("--look", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("command", nargs="+", help="ray start …, after --")
     arguments = parser.parse_args()

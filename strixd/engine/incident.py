@@ -12,19 +12,23 @@ PATH = ("network", "firewall", "image", "ray", "vllm")
 """What an answer depends on, in the order in which one fault explains the next."""
 
 
-def begin(views: Mapping[str, ResourceView], now: float) -> Incident | None:
-    """None while all is well. The cause is the lowest layer that is not ok."""
+def begin(views: Mapping[str, ResourceView], failed: str, now: float) -> Incident | None:
+    """None while all is well. `failed`: the first workload that was found ended, or failure, of this pass; without one
+    the cause is the lowest layer that is not ok."""
     bad = [views[name] for name in PATH if name in views and views[name].condition != "ok"]
     if not bad:
         return None
-    cause = f"{bad[0].name}: {bad[0].why}"
-    return Incident(uuid4().hex[:8], bad[0].name, cause, began=now, ended=0.0, moments=(Moment("noticed", now),))
+    cause = failed or f"{bad[0].name}: {bad[0].why}"
+    resource = cause.partition(":")[0]
+    return Incident(uuid4().hex[:8], resource, cause, began=now, ended=0.0, moments=(Moment("noticed", now),))
 
 
-def mark(incident: Incident, name: str, now: float) -> Incident:
-    """Something that happened on the way: "started"."""
-    return replace(incident, moments=(*incident.moments, Moment(name, now)))
+def started(incident: Incident, at: float) -> Incident:
+    """`at`: when the model was last started; counts if that was after the first bad sign and is not yet noted."""
+    if at < incident.began or Moment("started", at) in incident.moments:
+        return incident
+    return replace(incident, moments=(*incident.moments, Moment("started", at)))
 
 
 def end(incident: Incident, now: float) -> Incident:
-    return replace(mark(incident, "answering", now), ended=now)
+    return replace(incident, ended=now, moments=(*incident.moments, Moment("answering", now)))

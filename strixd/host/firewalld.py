@@ -1,7 +1,7 @@
 """firewalld over D-Bus: in which zone an interface is, and one zone of our own, on disk and in force.
 
-The paths of its permanent zones are numbered anew at every reload, so a path is asked for right before its use and never
-kept. It has one error name for everything; what went wrong is the prefix of its words ("INVALID_RULE: …").
+The paths of its permanent zones are numbered anew at every reload, so a path is asked for right before its use and
+never kept. It has one error name for everything; what went wrong is the prefix of its words ("INVALID_RULE: …").
 """
 
 from __future__ import annotations

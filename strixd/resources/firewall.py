@@ -110,6 +110,9 @@ class Firewall:
         link = observed.pick.link
         if link is None:
             return Plan(self.name, condition="blocked", why=observed.pick.why, hint="ip -br link")
+        if not link.carrier:  # NetworkManager takes the zone away with the address, and brings both back
+            why = f"no carrier on {link.name}"
+            return Plan(self.name, condition="waiting", why=why, facts=_facts(link.name, desired, observed))
         steps: tuple[Step, ...] = ()
         if desired.own and desired.own != observed.own:
             steps += (DefineZone(desired.own, observed.own),)

@@ -101,7 +101,7 @@ class Vllm:
             return Plan(self.name, condition="blocked", why=why, hint=hint)
         if observed.refusal:
             return Plan(self.name, condition="stuck", why=observed.refusal, hint="strixd-cli token set")
-        container = _container(desired.container, desired, observed)
+        container = complete(desired, observed)
         if observed.text != render(container):
             why = "its settings changed" if observed.text else ""
             return Plan(self.name, workload.replace(container, before=observed.text, unit=unit, why=why))
@@ -112,9 +112,11 @@ class Vllm:
         )
 
 
-def _container(base: Container, desired: Desired, observed: Observed) -> Container:
+def complete(desired: Desired, observed: Observed) -> Container:
+    """The container with what only this host knows."""
+    assert desired.container
     assert observed.pick.link
-    full = with_host(base, observed.image, observed.pick.link.name, observed.present)
+    full = with_host(desired.container, observed.image, observed.pick.link.name, observed.present)
     model = desired.path if desired.local in observed.present else desired.model
     return replace(full, command=tuple(model if word == MODEL else word for word in full.command))
 

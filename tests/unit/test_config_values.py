@@ -124,6 +124,7 @@ BAD = {
         '"192.168.100.01/30"',
         '"127.0.0.1/8"',
         '"224.0.0.1/8"',
+        '"240.0.0.1/8"',
         '"fe80::1/64"',
         '""',
     ],
@@ -192,6 +193,11 @@ def test_bad_card(key: str, value: str) -> None:
     found = complaints(file_with(f"node.{key}", value, without="interface" if key != "interface" else ""))
     assert len(found) == 1
     assert f"node[1].{key}: " in found[0]
+
+
+def test_a_mac_is_kept_in_one_form() -> None:
+    text = file_with("node.mac", '"B4-96-91-00-00-0A"', without="interface")
+    assert config.parse(text, "FILE").config.nodes[0].mac == "b4:96:91:00:00:0a"
 
 
 def test_minimal_has_the_defaults_that_full_writes_down() -> None:

@@ -113,6 +113,7 @@ def test_keys_are_spelled_as_the_caller_says() -> None:
         ({"wheel": [{"size": 1}, {"size": ""}]}, "wheel[2].size", ["an integer"]),
         ({"frame_name": "f"}, "frame_name", ["did you mean frame-name?"]),
         ({"Colour": "red"}, "Colour", ["did you mean colour?"]),
+        ({"COLOUR": "red"}, "COLOUR", ["did you mean colour?"]),
         ({"zzz": 1}, "zzz", ["unknown key", "known here: frame-name, colour"]),
         ({"two\nlines": 1}, '"two\\nlines"', ["unknown key"]),
     ],

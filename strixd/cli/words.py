@@ -1,0 +1,227 @@
+"""Everything that can be said to strixd-cli, as data: parsed by parse.py, told by help.py, and one day turned into
+shell completions and a man page. No logic here."""
+
+from __future__ import annotations
+
+from strixd.api.wire import ADDRESS
+
+
+class Option:
+    """`value` names what it takes ("" for nothing); `number`: that is a whole number; `short` is a letter."""
+
+    __slots__ = ("about", "name", "number", "short", "value")
+
+    def __init__(self, name: str, about: str, *, value: str = "", short: str = "", number: bool = False) -> None:
+        self.name = name
+        self.about = about
+        self.value = value
+        self.short = short
+        self.number = number
+
+
+class Word:
+    """A place on the command line. `choices`: what may stand there (anything when empty)."""
+
+    __slots__ = ("about", "choices", "name", "optional")
+
+    def __init__(self, name: str, about: str, *, choices: tuple[str, ...] = (), optional: bool = False) -> None:
+        self.name = name
+        self.about = about
+        self.choices = choices
+        self.optional = optional
+
+
+class Command:
+    """`run` is MODULE:FUNCTION in strixd.cli. `rest` names what may follow after "--" ("" for nothing)."""
+
+    __slots__ = ("about", "detail", "examples", "name", "options", "rest", "run", "words")
+
+    def __init__(  # noqa: PLR0913 - a row of a table
+        self,
+        name: str,
+        run: str,
+        about: str,
+        *,
+        words: tuple[Word, ...] = (),
+        options: tuple[Option, ...] = (),
+        rest: str = "",
+        detail: str = "",
+        examples: tuple[str, ...] = (),
+    ) -> None:
+        self.name = name
+        self.run = run
+        self.about = about
+        self.words = words
+        self.options = options
+        self.rest = rest
+        self.detail = detail
+        self.examples = examples
+
+
+PHASES = ("starting", "converging", "ready", "degraded", "drained", "paused", "stuck")
+UNITS = ("daemon", "ray", "vllm")
+
+SOCKET = Option("--socket", f"the control socket (or STRIXD_SOCKET; else {ADDRESS})", value="PATH")
+HELP = Option("--help", "what this command does", short="h")
+VERSION = Option("--version", "the versions of strixd-cli and of the daemon")
+EVERYWHERE = (SOCKET, HELP)
+
+_JSON = Option("--json", "as JSON, for programs")
+_FILE = Word("FILE", "the file (else /etc/strixd/cluster.toml)", optional=True)
+
+COMMANDS = (
+    Command(
+        "serve",
+        "serve:serve",
+        "serve a model, and tell how far it is until it answers",
+        words=(Word("MODEL", "a model of the hub, or a folder below the model folder"),),
+        rest="ARGUMENT",
+        detail="The order is kept over reboots. The command ends when a first completion has been produced, or with "
+        "the layer that is in the way and what to do. Ctrl-C only ends the command: the order stays. "
+        "What follows -- goes to vllm serve as it is.",
+        examples=("strixd-cli serve Qwen/Qwen3-235B-A22B", "strixd-cli serve tiny -- --max-model-len 4096"),
+    ),
+    Command(
+        "stop",
+        "order:stop",
+        "take the order back: no model is served",
+        detail="The container of Ray and the membership stay as they are.",
+        examples=("strixd-cli stop",),
+    ),
+    Command(
+        "status",
+        "look:status",
+        "what is true here: node, phase, resources, members, model, last incident",
+        options=(_JSON,),
+        detail="As of the daemon's last pass; every fact says when it was seen.",
+        examples=("strixd-cli status", "strixd-cli status --json | jq -r .phase"),
+    ),
+    Command(
+        "plan",
+        "look:plan",
+        "what would change now, as steps; changes nothing",
+        options=(Option("--rollback", "the steps back instead, in their order"), _JSON),
+        detail="Reads cluster.toml and the host at this moment.",
+        examples=("strixd-cli plan", "strixd-cli plan --rollback"),
+    ),
+    Command(
+        "apply",
+        "order:apply",
+        "read cluster.toml again, lift every hold, and make it so",
+        detail="Ends after a pass over all resources.",
+        examples=("sudoedit /etc/strixd/cluster.toml && strixd-cli apply",),
+    ),
+    Command(
+        "watch",
+        "follow:watch",
+        "the status each time it changes",
+        detail="On a terminal the screen of status, kept up to date; else one line per change. Ends with Ctrl-C.",
+        examples=("strixd-cli watch",),
+    ),
+    Command(
+        "wait",
+        "follow:wait",
+        "wait until this node is in a phase",
+        words=(Word("PHASE", "the phase to wait for", choices=PHASES),),
+        options=(Option("--timeout", "give up after so many seconds", value="SECONDS", number=True),),
+        detail="When time is up it names what is missing and ends with status 75.",
+        examples=("strixd-cli wait ready --timeout 600",),
+    ),
+    Command(
+        "logs",
+        "local:logs",
+        "the journal of the daemon, of Ray and of vLLM",
+        words=(Word("UNIT", "only this one", choices=UNITS, optional=True),),
+        options=(
+            Option("--follow", "go on with what comes", short="f"),
+            Option("--lines", "so many lines (else 100)", value="N", short="n", number=True),
+        ),
+        examples=("strixd-cli logs vllm -f", "strixd-cli logs daemon -n 500"),
+    ),
+    Command(
+        "config check",
+        "settings:check",
+        "whether a cluster.toml can be used; needs no daemon",
+        words=(_FILE,),
+        detail="Every complaint comes at once, as FILE:LINE: KEY: what is wrong.",
+        examples=("strixd-cli config check ./cluster.toml",),
+    ),
+    Command(
+        "config show",
+        "settings:show",
+        "every setting with its effective value and where it came from; needs no daemon",
+        words=(_FILE,),
+        examples=("strixd-cli config show",),
+    ),
+    Command(
+        "pause",
+        "order:pause",
+        "change nothing on this host until resume",
+        detail="What runs goes on running, but nothing is restarted or put right. Survives reboots.",
+        examples=("strixd-cli pause",),
+    ),
+    Command(
+        "resume",
+        "order:resume",
+        "take the host in hand again after pause",
+        examples=("strixd-cli resume",),
+    ),
+    Command(
+        "shell",
+        "local:shell",
+        "a terminal in the toolbox container, where Ray runs",
+        examples=("sudo strixd-cli shell",),
+    ),
+    Command(
+        "image update",
+        "order:image_update",
+        "take the newest image of the configured reference",
+        detail="Until then the digest recorded at the first pull is kept: a tag that floats is somebody else's change.",
+        examples=("strixd-cli image update",),
+    ),
+    Command(
+        "key new",
+        "secret:key_new",
+        "make the cluster key, with which the nodes' Ray know each other",
+        options=(
+            Option("--replace", "even when there is one already"),
+            Option("--file", "where (else /etc/strixd/cluster.key)", value="PATH"),
+        ),
+        detail="The key is never shown. All nodes need the same one: copy the file.",
+        examples=("sudo strixd-cli key new",),
+    ),
+    Command(
+        "token set",
+        "secret:token_set",
+        "keep a Hugging Face token, for models behind a licence",
+        options=(Option("--file", "where (else /etc/strixd/hf-token)", value="PATH"),),
+        detail="Read from standard input; a terminal does not show it.",
+        examples=("sudo strixd-cli token set", "sudo strixd-cli token set < token.txt"),
+    ),
+    Command(
+        "version",
+        "look:version",
+        "the versions of strixd-cli and of the daemon",
+        examples=("strixd-cli version",),
+    ),
+    Command(
+        "help",
+        "help:help_command",
+        "what there is, or what one command does",
+        words=(Word("COMMAND", "the command", optional=True), Word("SUBCOMMAND", "its second word", optional=True)),
+        examples=("strixd-cli help serve", "strixd-cli help config check"),
+    ),
+)
+
+EXIT_STATUSES = {
+    0: "done",
+    1: "it was tried and failed, or the system said no",
+    2: "the command or the request makes no sense",
+    3: "the ordered model cannot answer as things are (the order stays)",
+    69: "strixd does not run or does not answer, or a service it needs is not there",
+    75: "the time to wait is over",
+    77: "not permitted",
+    78: "cluster.toml cannot be used",
+    130: "interrupted by Ctrl-C (an order that was given stays)",
+    141: "nobody reads the output any more",
+}

@@ -1,0 +1,230 @@
+"""Config + orders → what each resource of this node must be. Every derivation lives here, once. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID, uuid5
+
+from strixd import __version__
+from strixd.config import Config, Node, settings_hash
+from strixd.fabric import Fabric
+from strixd.orders import Orders
+from strixd.ports import Profile, Zone
+from strixd.quadlet import Container
+from strixd.resources import firewall, image, network, ray, vllm
+
+CLUSTER_KEY = "/etc/strixd/cluster.key"
+HUB_TOKEN = "/etc/strixd/hf-token"
+API_KEY = "/etc/strixd/api.key"
+PROBE_FOLDER = "/run/strixd/probe"
+PROBE = str(Path(__file__).with_name("probe.py"))
+SHARED_TMP = "/var/lib/strixd/tmp"  # Ray's sessions and vLLM's sockets; root only, never the host's /tmp
+CACHE = "/var/lib/strixd/cache"
+_NAMESPACE = UUID("6a3d1b5e-52a5-4c0c-9b57-0e6a4c1f7d10")  # of strixd's own profile ids
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """One value per resource; vllm is None on a worker, whose ranks are started by Ray."""
+
+    firewall: firewall.Desired
+    network: network.Desired
+    image: image.Desired
+    ray: ray.Desired
+    vllm: vllm.Desired | None
+
+
+def derive(config: Config, node: Node, orders: Orders) -> Desired:
+    return Desired(
+        firewall=_firewall(config, node),
+        network=_network(config, node),
+        image=image.Desired(config.image.reference, config.image.pull, orders.update_after),
+        ray=_ray(config, node, orders),
+        vllm=_vllm(config, node, orders) if node.role == "head" else None,
+    )
+
+
+def zone(config: Config) -> str:
+    """trusted for two nodes on their own cable, else a zone that opens only what the cluster uses, to the peers."""
+    if not config.fabric.firewall:
+        return ""
+    if config.fabric.zone != "auto":
+        return config.fabric.zone
+    switched = len(config.nodes) > 2 or config.fabric.kind == "ethernet"
+    return "strixd" if switched else "trusted"
+
+
+def _fabric(node: Node) -> Fabric:
+    return Fabric(node.interface, node.mac, node.driver)
+
+
+def _network(config: Config, node: Node) -> network.Desired:
+    name = f"strixd-{config.cluster.name}"
+    profile = Profile(
+        uuid=str(uuid5(_NAMESPACE, config.cluster.name)),
+        name=name,
+        interface=node.interface,
+        mac=node.mac,
+        address=node.address,
+        mtu=config.fabric.mtu,
+        zone=zone(config),
+        autoconnect_priority=network.PRIORITY,
+    )
+    return network.Desired(_fabric(node), config.fabric.management, profile)
+
+
+def _firewall(config: Config, node: Node) -> firewall.Desired:
+    wanted = zone(config)
+    own = _own_zone(config, node) if wanted == "strixd" else None
+    return firewall.Desired(_fabric(node), config.fabric.management, wanted, own)
+
+
+def _own_zone(config: Config, node: Node) -> Zone:
+    """Ranks and Ray's workers choose their ports themselves, so unprivileged TCP ports are open, to the peers only."""
+    peers = [str(other.ip.ip) for other in config.nodes if other != node]
+    rule = 'rule family="ipv4" source address="{}" port port="1024-65535" protocol="tcp" accept'
+    rules = tuple(sorted(rule.format(address) for address in peers))
+    return Zone("strixd", f"Cluster {config.cluster.name}, written by strixd", "default", rules)
+
+
+def _peer(node: Node) -> ray.Peer:
+    return ray.Peer(node.name, node.role, str(node.ip.ip), node.gpus)
+
+
+def _tokens(config: Config) -> bool:
+    """Ray asks for the cluster key unless the file turns that off outright."""
+    return config.image.environment.get("RAY_AUTH_MODE", "token") == "token"
+
+
+def _environment(config: Config, node: Node) -> dict[str, str]:
+    """What both containers need; the file's own entries win. Sources: vLLM's and Ray's documentation and the image's
+    own cluster scripts (memory monitor off: it kills ranks on unified memory); health checks as measured."""
+    head = f"{config.head.ip.ip}:{config.cluster.ray_port}"
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": CLUSTER_KEY} if _tokens(config) else {}
+    return {
+        "HF_HOME": "/models",
+        "HF_TOKEN_PATH": HUB_TOKEN,
+        "VLLM_HOST_IP": str(node.ip.ip),
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_CACHE_ROOT": "/cache/vllm",
+        "TRITON_CACHE_DIR": "/cache/triton",
+        "MIOPEN_USER_DB_PATH": "/cache/miopen",
+        "NCCL_NET_GDR_LEVEL": "0",
+        "NCCL_IB_TIMEOUT": "23",
+        "NCCL_IB_RETRY_CNT": "7",
+        "RAY_ADDRESS": head,
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_memory_monitor_refresh_ms": "0",
+        "RAY_EXPERIMENTAL_NOSET_ROCR_VISIBLE_DEVICES": "1",
+        "RAY_health_check_period_ms": "1000",
+        "RAY_health_check_timeout_ms": "2000",
+        "RAY_health_check_failure_threshold": "3",
+        "RAY_gcs_rpc_server_reconnect_timeout_s": "20",
+        **token,
+        **config.image.environment,
+    }
+
+
+def _volumes(config: Config) -> tuple[str, ...]:
+    """Keys and tokens go in as files. with_host() drops those that do not exist."""
+    return (
+        f"{config.model.folder}:/models",
+        f"{SHARED_TMP}:/tmp",
+        f"{CACHE}:/cache",
+        f"{PROBE_FOLDER}:/strixd/probe",
+        f"{PROBE}:/strixd/probe.py:ro",
+        f"{CLUSTER_KEY}:{CLUSTER_KEY}:ro",
+        f"{HUB_TOKEN}:{HUB_TOKEN}:ro",
+        f"{API_KEY}:{API_KEY}:ro",
+    )
+
+
+def _ray(config: Config, node: Node, orders: Orders) -> ray.Desired:
+    container = Container(
+        name=ray.NAME,
+        description=f"strixd: Ray {node.role} of cluster {config.cluster.name}",
+        image="",
+        command=_ray_start(config, node),
+        environment=_environment(config, node),
+        devices=config.image.devices,
+        volumes=_volumes(config),
+        podman=("--ipc=shareable", f"--shm-size={SHM}"),
+        init=True,
+        service=(f"ExecStartPre=/usr/bin/find {SHARED_TMP} -mindepth 1 -delete",),
+    )
+    return ray.Desired(
+        node=_peer(node),
+        head=_peer(config.head),
+        port=config.cluster.ray_port,
+        peers=tuple(_peer(other) for other in config.nodes),
+        fabric=_fabric(node),
+        management=config.fabric.management,
+        container=container,
+        reference=config.image.reference,
+        key=CLUSTER_KEY if _tokens(config) else "",
+        token=HUB_TOKEN,
+        settings=settings_hash(config),
+        version=__version__,
+        retry_after=orders.at,
+    )
+
+
+SHM = "10g"  # a bound, not a reservation; Ray's own object store and the ranks' shared memory fit
+CPUS = 2  # what Ray may count: it also caps its pool of idle Python workers, 40 MB each
+
+
+def _ray_start(config: Config, node: Node) -> tuple[str, ...]:
+    address, port = str(node.ip.ip), config.cluster.ray_port
+    role: tuple[str, ...] = (f"--address={config.head.ip.ip}:{port}",)
+    if node.role == "head":
+        role = ("--head", f"--port={port}", "--include-dashboard=false")
+    common = (f"--node-ip-address={address}", f"--num-cpus={CPUS}", f"--num-gpus={node.gpus}")
+    start = ("ray", "start", *role, *common, f"--labels=strixd-node={node.name}", "--disable-usage-stats", "--block")
+    return ("python3", "/strixd/probe.py", "--socket", "/strixd/probe/socket", "--", *start)
+
+
+def _vllm(config: Config, node: Node, orders: Orders) -> vllm.Desired:
+    model = orders.model
+    listen = ipaddress.ip_address(config.model.listen)
+    host = ("127.0.0.1" if listen.version == 4 else "::1") if listen.is_unspecified else str(listen)
+    return vllm.Desired(
+        container=_vllm_container(config, node, orders) if model else None,
+        model=model,
+        local=f"{config.model.folder}/{model}",
+        path=f"/models/{model}",
+        url=f"http://{f'[{host}]' if listen.version == 6 else host}:{config.model.port}",
+        api_key=API_KEY if _open(config) else "",
+        fabric=_fabric(node),
+        management=config.fabric.management,
+        token=HUB_TOKEN,
+        retry_after=orders.at,
+    )
+
+
+def _open(config: Config) -> bool:
+    """The API listens beyond this host."""
+    return not ipaddress.ip_address(config.model.listen).is_loopback
+
+
+def _vllm_container(config: Config, node: Node, orders: Orders) -> Container:
+    eager = ("--enforce-eager",) if config.model.eager else ()
+    return Container(
+        name=vllm.NAME,
+        description=f"strixd: vLLM serving {orders.model}",
+        image="",
+        command=vllm.command(
+            model=orders.model,
+            port=config.model.port,
+            listen=config.model.listen,
+            parallel=config.tensor_parallel,
+            arguments=(*eager, *config.model.arguments, *orders.arguments),
+        ),
+        environment=_environment(config, node),
+        devices=config.image.devices,
+        volumes=_volumes(config),
+        podman=(f"--ipc=container:{ray.NAME}", f"--pid=container:{ray.NAME}"),
+        before=f"export VLLM_API_KEY=$(cat {API_KEY}); " if _open(config) else "",
+        unit=(f"BindsTo={ray.NAME}.service", f"After={ray.NAME}.service"),
+    )

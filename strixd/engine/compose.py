@@ -1,0 +1,70 @@
+"""The status as one value, from what the last pass saw. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from strixd import __version__
+from strixd.engine.phase import phase
+from strixd.engine.status import Incident, MemberView, ModelView, ResourceView, Status
+from strixd.engine.wish import Wish
+from strixd.ports import Member
+from strixd.resources import ray, vllm
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the loop knows. `seen`: the last observation of each resource."""
+
+    views: Mapping[str, ResourceView]
+    seen: Mapping[str, object]
+    incident: Incident | None
+    passes: int
+    since: float
+    at: float
+
+
+def status(wish: Wish, told: Told) -> Status:
+    config, node = wish.file.config, wish.file.node
+    return Status(
+        version=__version__,
+        node=node.name,
+        role=node.role,
+        cluster=config.cluster.name,
+        head=config.head.name,
+        head_address=str(config.head.ip.ip),
+        phase=phase(told.views, paused=wish.orders.paused, problem=wish.problem),
+        since=told.since,
+        at=told.at,
+        passes=told.passes,
+        problem=wish.problem,
+        resources=tuple(told.views.values()),
+        members=_members(wish, told.seen.get("ray")),
+        model=_model(wish, told),
+        incident=told.incident,
+    )
+
+
+def _members(wish: Wish, seen: object) -> tuple[MemberView, ...]:
+    report = seen.report if isinstance(seen, ray.Observed) else None
+    listed: dict[str, Member] = {m.name: m for m in report.members if m.alive} if report else {}
+    views = []
+    for node in wish.file.config.nodes:
+        member = listed.get(node.name)
+        gpus = member.gpus if member else node.gpus
+        note = "" if member else "not a member now"
+        views.append(MemberView(node.name, node.role, str(node.ip.ip), member is not None, gpus, note))
+    return tuple(views)
+
+
+def _model(wish: Wish, told: Told) -> ModelView | None:
+    if not wish.orders.model:
+        return None
+    seen, view = told.seen.get("vllm"), told.views.get("vllm")
+    config = wish.file.config
+    if not isinstance(seen, vllm.Observed) or view is None:
+        return ModelView(wish.orders.model, f"http://{config.head.ip.ip}:{config.model.port}", 0.0, 0.0, 0.0)
+    answering = view.since if view.condition == "ok" else 0.0
+    url = wish.wanted()[-1][1].url
+    return ModelView(wish.orders.model, url, seen.answer.at, seen.answer.seconds, answering)

@@ -1,0 +1,107 @@
+"""The door that commands come through: an order is recorded, durably, and the loop is woken. See door.py."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import Any
+
+from strixd import messages
+from strixd.engine import memory, views
+from strixd.engine.reconcile import Reconciler
+from strixd.engine.status import PlanView, Status
+from strixd.errors import Refused, StrixdError
+from strixd.orders import Orders
+from strixd.ports import Files
+
+log = logging.getLogger("strixd")
+
+
+class Engine:
+    """Implements door.Door over one Reconciler."""
+
+    def __init__(self, loop: Reconciler) -> None:
+        self._loop = loop
+        self._writing = asyncio.Lock()
+
+    def status(self) -> Status:
+        return self._loop.status()
+
+    async def changed(self, seen: int) -> int:
+        return await self._loop.changed(seen)
+
+    async def preview(self) -> tuple[PlanView, ...]:
+        wish = self._loop.wish
+        file = wish.read()
+        return tuple([await self._look(resource, desired) for resource, desired in wish.wanted(file)])
+
+    async def _look(self, resource: Any, desired: object) -> PlanView:
+        try:
+            plan = resource.plan(desired, await resource.observe(self._loop.host, desired))
+        except StrixdError as failure:
+            return PlanView(resource.name, (), "blocked", str(failure))
+        return PlanView(resource.name, views.steps(plan), plan.condition, plan.why)
+
+    async def apply(self) -> None:
+        self.reread()
+        await self._order(replace(self._orders, at=self._loop.host.now()), "apply")
+        await self._loop.after_pass()
+
+    def reread(self) -> None:
+        """Raises ConfigError, after noting it in the status: the last good file stays in force."""
+        wish = self._loop.wish
+        try:
+            wish.file, wish.problem = wish.read(), ""
+        except Refused as problem:
+            wish.problem = str(problem)
+            self._loop.wake("cluster.toml cannot be used")
+            raise
+
+    async def serve(self, model: str, arguments: tuple[str, ...]) -> None:
+        self._only_on_head()
+        if not model or model.startswith(("-", "/", ".")) or any(char.isspace() for char in model):
+            raise Refused(f"Cannot serve {model!r}: not the name of a model", hint="for example Qwen/Qwen3-235B-A22B")
+        await self._order(replace(self._orders, model=model, arguments=arguments, at=self._now()), f"serve {model}")
+
+    async def stop(self) -> None:
+        self._only_on_head()
+        await self._order(replace(self._orders, model="", arguments=(), at=self._now()), "stop")
+
+    async def pause(self) -> None:
+        await self._order(replace(self._orders, paused=True), "pause")
+
+    async def resume(self) -> None:
+        await self._order(replace(self._orders, paused=False, at=self._now()), "resume")
+
+    async def update_image(self) -> None:
+        await self._order(replace(self._orders, update_after=self._now(), at=self._now()), "image update")
+
+    @property
+    def _orders(self) -> Orders:
+        return self._loop.wish.orders
+
+    def _now(self) -> float:
+        return self._loop.host.now()
+
+    def _only_on_head(self) -> None:
+        file = self._loop.wish.file
+        if file.node.role != "head":
+            head = file.config.head
+            where = f"{head.name} ({head.ip.ip})"
+            raise Refused(
+                f"Cannot do that on {file.node.name}: it is a worker", hint=f"run the command on the head, {where}"
+            )
+
+    async def _order(self, orders: Orders, words: str) -> None:
+        """On disk before it counts."""
+        async with self._writing:
+            await memory.save_orders(self._files, orders)
+            self._loop.wish.orders = orders
+        log.info("Ordered: %s", words, extra=messages.fields("ORDER"))
+        self._loop.lift()
+        self._loop.wake(words)
+
+    @property
+    def _files(self) -> Files:
+        return self._loop.host.files

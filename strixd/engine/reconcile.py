@@ -1,0 +1,238 @@
+"""The one loop that may change the host: look at everything, think, write what differs, tell.
+
+Commands, signals and timers only say "look again" (wake). While things move it looks often; when nothing has
+changed for long it looks every half minute, which also feeds the watchdog: a hung loop starves it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from strixd import messages
+from strixd.engine import compose as status
+from strixd.engine import incident as incidents
+from strixd.engine import memory, views
+from strixd.engine.apply import Outcome, apply
+from strixd.engine.hold import Hold, hold
+from strixd.engine.status import Incident, ResourceView, Status
+from strixd.engine.supervise import Restart, paced, verdict
+from strixd.engine.wish import Wish
+from strixd.errors import StrixdError
+from strixd.plan import Plan, Resource, Step
+from strixd.ports import Host
+from strixd.workload import Start
+
+log = logging.getLogger("strixd")
+
+SOONEST, LATEST = 1.0, 30.0  # seconds between passes
+BREATH = 0.2  # seconds; a storm of wakes costs no more passes than this
+
+
+class Reconciler:
+    """`beat` is called after every pass and before every step."""
+
+    def __init__(self, host: Host, wish: Wish, beat: Callable[[], None]) -> None:
+        self.host, self.wish = host, wish
+        self._beat = beat
+        self._wake = asyncio.Event()
+        self._told = asyncio.Condition()
+        self._version = 0
+        self._begun = self._passes = 0
+        self._views: dict[str, ResourceView] = {}
+        self._seen: dict[str, object] = {}
+        self._holds: dict[str, Hold] = {}
+        self._runs: dict[str, tuple[object, tuple[float, ...]]] = {}
+        self._incident: Incident | None = None
+        self._past: tuple[Incident, ...] = ()
+        self._answered_under: object = None
+        self._failed = ""
+        self._started = 0.0
+        self._moved = self._since = host.now()
+        self._status: Status | None = None
+
+    def wake(self, reason: str) -> None:
+        log.debug("Looking again: %s", reason)
+        self._wake.set()
+
+    def lift(self) -> None:
+        """Forget every hold: a person asked."""
+        self._holds.clear()
+        self._runs.clear()
+
+    def status(self) -> Status:
+        return self._status or self._compose()
+
+    async def changed(self, seen: int) -> int:
+        async with self._told:
+            await self._told.wait_for(lambda: self._version > seen)
+        return self._version
+
+    async def after_pass(self) -> None:
+        """Returns when a pass that began after this call is complete."""
+        begun, seen = self._begun, 0
+        self.wake("asked")
+        while self._passes <= begun:
+            seen = await self.changed(seen)
+
+    async def run(self) -> None:
+        self._past = await memory.load_incidents(self.host.files)
+        while True:
+            await self._pass()
+            self._beat()
+            await self.host.sleep(BREATH)
+            await self._rest()
+
+    async def _rest(self) -> None:
+        try:
+            async with asyncio.timeout(self._pause()):
+                await self._wake.wait()
+        except TimeoutError:
+            log.debug("Looking again, unasked")
+
+    def _pause(self) -> float:
+        """Seconds: the longer nothing has changed, the longer; never past the time of a next try."""
+        now = self.host.now()
+        calm = max(SOONEST, (now - self._moved) / 4)
+        tries = [max(view.next_try - now, SOONEST) for view in self._views.values() if view.next_try]
+        return min(calm, LATEST, *tries)
+
+    async def _pass(self) -> None:
+        self._wake.clear()
+        self._begun += 1
+        begun, self._failed, at = self._begun, "", self.host.now()
+        before = {name: (view.condition, view.why) for name, view in self._views.items()}
+        wanted = self.wish.wanted()
+        for resource, desired in wanted:
+            self._note(await self._tend(resource, desired))
+        for name in set(self._views) - {resource.name for resource, _ in wanted}:
+            del self._views[name]
+        if before != {name: (view.condition, view.why) for name, view in self._views.items()}:
+            self._moved = self.host.now()
+        await self._account(at)
+        self._passes = begun
+        await self._tell()
+
+    async def _tend(self, resource: Resource[Any, Any], desired: object) -> ResourceView:
+        try:
+            observed = await resource.observe(self.host, desired)
+        except StrixdError as failure:
+            return views.unseen(resource.name, failure, self.host.now())
+        self._seen[resource.name] = observed
+        plan = resource.plan(desired, observed)
+        if plan.condition in ("blocked", "held", "stuck"):
+            self._failed = self._failed or f"{resource.name}: {plan.why}"
+        if not plan.steps:
+            self._holds.pop(resource.name, None)
+            return self._view(plan)
+        return await self._act(resource, desired, plan)
+
+    async def _act(self, resource: Resource[Any, Any], desired: object, plan: Plan) -> ResourceView:
+        if self.wish.orders.paused:
+            return self._view(replace(plan, condition="waiting", why="paused", hint="strixd-cli resume"))
+        if unmet := self._unmet(resource, desired):
+            why = f"{plan.why}; {unmet}" if plan.why else unmet
+            return self._view(replace(plan, condition="waiting", why=why, hint=""))
+        if held := self._held(resource, desired, plan):
+            return held
+        self._count(resource, desired, plan)
+        outcome = await apply(resource, desired, self.host, plan, partial(self._took, resource.name))
+        return self._judge(resource, desired, outcome)
+
+    def _unmet(self, resource: Resource[Any, Any], desired: object) -> str:
+        for name in resource.needs(desired):
+            view = self._views.get(name)
+            if view is None or view.condition != "ok":
+                return f"waits for {name}" + (f": {view.why}" if view else "")
+        return ""
+
+    def _held(self, resource: Resource[Any, Any], desired: object, plan: Plan) -> ResourceView | None:
+        now = self.host.now()
+        held = self._holds.get(resource.name)
+        if held and held.holds((desired, plan.steps), now):
+            return views.held(resource.name, held, plan, now)
+        key, starts = self._runs.get(resource.name, (None, ()))
+        pace = verdict(starts, now) if key == desired and paced(plan.steps) else None
+        if not isinstance(pace, Restart):
+            return None
+        return replace(self._view(replace(plan, condition="held")), next_try=now + pace.after)
+
+    def _count(self, resource: Resource[Any, Any], desired: object, plan: Plan) -> None:
+        if not paced(plan.steps):
+            return
+        key, starts = self._runs.get(resource.name, (desired, ()))
+        self._runs[resource.name] = (desired, (*(starts if key == desired else ()), self.host.now())[-10:])
+
+    def _judge(self, resource: Resource[Any, Any], desired: object, outcome: Outcome) -> ResourceView:
+        name, failure = resource.name, outcome.failure
+        if failure is None:
+            self._holds.pop(name, None)
+            return self._view(outcome.plan)
+        held = hold(self._holds.get(name), (desired, outcome.plan.steps), failure, self.host.now())
+        self._holds[name] = held
+        views.log_failure(name, held, outcome.undone)
+        return views.held(name, held, outcome.plan, self.host.now())
+
+    def _took(self, name: str, doing: str, step: Step) -> None:
+        self._beat()
+        views.log_step(name, doing, step, self._begun)
+        if isinstance(step, Start) and name == "vllm":
+            self._started = self.host.now()
+
+    def _view(self, plan: Plan) -> ResourceView:
+        return views.from_plan(plan, self.host.now())
+
+    def _note(self, view: ResourceView) -> None:
+        """Keeps since when a resource is in its condition, and says in the journal when that changes."""
+        before = self._views.get(view.name)
+        if before and before.condition == view.condition:
+            view = replace(view, since=before.since)
+        else:
+            views.log_condition(view)
+        self._views[view.name] = view
+
+    async def _account(self, at: float) -> None:
+        """Incidents: begun when an answering model no longer answers although nobody asked for a change."""
+        vllm, under = self._views.get("vllm"), self.wish.basis()
+        if vllm is not None and vllm.condition == "ok" and self.wish.orders.model:
+            self._answered_under = under
+            await self._close()
+        elif under != self._answered_under:
+            self._incident = None
+        elif self._incident is None:
+            self._begin(at)
+        self._incident = self._incident and incidents.started(self._incident, self._started)
+
+    def _begin(self, at: float) -> None:
+        self._incident = incidents.begin(self._views, self._failed, at)
+        if begun := self._incident:
+            extra = messages.fields("INCIDENT_BEGAN", incident=begun.id)
+            log.warning("Incident %s: %s", begun.id, begun.cause, extra=extra)
+
+    async def _close(self) -> None:
+        if self._incident is None:
+            return
+        over = incidents.end(self._incident, self.host.now())
+        self._incident, self._past = None, (*self._past, over)[-memory.KEPT :]
+        text = "Incident %s is over: the model answers again after %.1f s"
+        log.info(text, over.id, over.ended - over.began, extra=messages.fields("INCIDENT_ENDED", incident=over.id))
+        await memory.save_incidents(self.host.files, self._past)
+
+    def _compose(self) -> Status:
+        last = self._incident or (self._past[-1] if self._past else None)
+        told = status.Told(self._views, self._seen, last, passes=self._passes, since=self._since, at=self.host.now())
+        return status.status(self.wish, told)
+
+    async def _tell(self) -> None:
+        before, self._status = self._status, self._compose()
+        if before is None or before.phase != self._status.phase:
+            self._since = self.host.now()
+            self._status = replace(self._status, since=self._since)
+            log.info("%s is %s", self._status.node, self._status.phase, extra=messages.fields("PHASE"))
+        self._version += 1
+        async with self._told:
+            self._told.notify_all()

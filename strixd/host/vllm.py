@@ -1,0 +1,237 @@
+"""vLLM's HTTP API: does the model answer? The proof is a completion of a few tokens in bounded time, never /health.
+
+A server with requests of its own is not asked for another: while its counters move, that is the answer, and when they
+stand still for `patience` seconds, that is the failure. The client speaks HTTP/1.0 over asyncio streams (one
+connection a request, read to its end), so that a hung server costs a timeout and no thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from strixd.ports import Answer, Served, Wake
+
+logger = logging.getLogger(__name__)
+
+BODY_BYTES = 8 << 20
+QUESTION = {"prompt": "Hello", "max_tokens": 4, "temperature": 0, "ignore_eos": True}
+METRIC = re.compile(
+    rb"^vllm:(num_requests_running|num_requests_waiting|generation_tokens_total|prompt_tokens_total|request_success_total"
+    rb"|kv_cache_usage_perc|gpu_cache_usage_perc)(?:\{.*\})? (\S+)",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds between looks: before the first answer, after a failure, with requests running, idle; between two
+    completions of an idle server; how long a completion and the metrics may take; how long counters may stand."""
+
+    first: float = 1.0
+    again: float = 2.0
+    busy: float = 5.0
+    idle: float = 10.0
+    ask: float = 30.0
+    completion: float = 20.0
+    metrics: float = 5.0
+    patience: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A reading of /metrics. `progress` differs from the last one's when the engine has done a step: tokens made,
+    prompts read, and (in the middle of a long prompt) the growth of its cache."""
+
+    requests: int
+    progress: tuple[tuple[str, float], ...]
+
+
+class NoAnswer(Exception):
+    """Why there was none, in words that stay the same while the cause does."""
+
+
+class VllmApi:
+    """The port Model."""
+
+    def __init__(self, pace: Pace | None = None) -> None:
+        self._pace = pace or Pace()
+        self._served: Served | None = None
+        self._changed = asyncio.Event()
+        self._answer = Answer()
+
+    async def look(self, served: Served | None) -> Answer:
+        if served != self._served:
+            self._served, self._answer = served, Answer()
+            self._changed.set()
+        return self._answer
+
+    async def watch(self, wake: Wake) -> None:
+        """Asks whom `look` named, for ever."""
+        while True:
+            self._changed.clear()
+            async with asyncio.TaskGroup() as group:
+                following = group.create_task(self._follow(self._served, wake))
+                await self._changed.wait()
+                following.cancel()
+
+    async def _follow(self, served: Served | None, wake: Wake) -> None:
+        if served is None:
+            return
+        run = Run(served, self._pace)
+        while True:
+            answer = await run.look(self._answer)
+            if served != self._served:
+                return
+            before, self._answer = self._answer, answer
+            if (before.error, before.at > 0) != (answer.error, answer.at > 0):
+                logger.info("%s: %s", served.model, answer.error or "answers")
+                wake(answer.error or "the model answers")
+            await asyncio.sleep(run.pause(answer))
+
+
+class Run:
+    """The looks at one run of the server."""
+
+    def __init__(self, served: Served, pace: Pace) -> None:
+        self._served = served
+        self._pace = pace
+        self._load: Load | None = None
+        self._moved = 0.0  # by time.monotonic(), like the next
+        self._asked = 0.0
+
+    def pause(self, answer: Answer) -> float:
+        if not answer.at:
+            return self._pace.first
+        if answer.error:
+            return self._pace.again
+        return self._pace.busy if self._load and self._load.requests else self._pace.idle
+
+    async def look(self, last: Answer) -> Answer:
+        """The answer after one more look; `last` when there was nothing to see yet."""
+        try:
+            seconds = await self._try(last)
+        except NoAnswer as error:
+            return replace(last, failed_at=time.time(), error=str(error))
+        if seconds is None:
+            return last
+        return Answer(at=time.time(), seconds=seconds or last.seconds)
+
+    async def _try(self, last: Answer) -> float | None:
+        """How long a completion took; 0 when counters have moved; None when it is too early to say."""
+        if last.at and await self._progress():
+            return 0.0
+        now = time.monotonic()
+        if last.at and self._load and self._load.requests:
+            if now - self._moved < self._pace.patience:
+                return None
+            raise NoAnswer(f"{self._load.requests} requests run or wait and no counter moves")
+        if last.at and not last.error and now - self._asked < self._pace.ask:
+            return None
+        return await self._complete()
+
+    async def _progress(self) -> bool:
+        """Reads the metrics. Requests that were not there at the last reading have their patience from now on."""
+        before, self._load = self._load, await self._read_load()
+        now = time.monotonic()
+        if before is None or self._load is None or not before.requests:
+            self._moved = now
+            return False
+        if self._load.progress == before.progress:
+            return False
+        self._moved = now
+        return self._load.requests > 0
+
+    async def _read_load(self) -> Load | None:
+        """None when this server gives no metrics; then completions alone are the proof."""
+        try:
+            async with asyncio.timeout(self._pace.metrics):
+                status, body = await fetch(self._served, "GET", "/metrics")
+        except (OSError, ValueError):
+            return None
+        return read_load(body) if status == 200 else None
+
+    async def _complete(self) -> float:
+        self._asked = start = time.monotonic()
+        question = json.dumps({"model": self._served.model, **QUESTION}).encode()
+        try:
+            async with asyncio.timeout(self._pace.completion):
+                status, body = await fetch(self._served, "POST", "/v1/completions", question)
+        except TimeoutError as error:
+            if await self._progress():  # it is late because others are served
+                return 0.0
+            raise NoAnswer(f"no completion within {self._pace.completion:g} s") from error
+        except (OSError, ValueError) as error:
+            raise NoAnswer(f"no completion: {getattr(error, 'strerror', None) or error}") from error
+        if status != 200:
+            raise NoAnswer(f"HTTP {status} to a completion: {complaint(body)}")
+        if not tokens(body):
+            raise NoAnswer("a completion without a token")
+        return time.monotonic() - start
+
+
+async def fetch(served: Served, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+    """Status and body. OSError: no connection; ValueError: not HTTP, or more than 8 MiB."""
+    url = urlsplit(served.url)
+    reader, writer = await asyncio.open_connection(url.hostname, url.port or 80)
+    try:
+        writer.write(request(served, method, path, body))
+        text = bytearray()
+        while piece := await reader.read(1 << 16):
+            text += piece
+            if len(text) > BODY_BYTES:
+                raise ValueError("an answer of more than 8 MiB")
+    finally:
+        writer.transport.abort()
+    head, _, content = bytes(text).partition(b"\r\n\r\n")
+    return status_of(head), content
+
+
+def request(served: Served, method: str, path: str, body: bytes) -> bytes:
+    """HTTP/1.0: the server neither sends chunks nor keeps the connection."""
+    lines = [f"{method} {path} HTTP/1.0", f"Host: {urlsplit(served.url).netloc}", f"Content-Length: {len(body)}"]
+    if body:
+        lines.append("Content-Type: application/json")
+    if served.api_key_file:
+        lines.append(f"Authorization: Bearer {Path(served.api_key_file).read_text().strip()}")
+    return "\r\n".join((*lines, "", "")).encode() + body
+
+
+def status_of(head: bytes) -> int:
+    words = head.split(None, 2)
+    if len(words) < 2 or not words[0].startswith(b"HTTP/"):
+        raise ValueError("the server closed the connection" if not head else "the answer is not HTTP")
+    return int(words[1])
+
+
+def read_load(text: bytes) -> Load | None:
+    """Sums each metric over its label sets. None when vLLM's are not among them."""
+    sums: dict[str, float] = {}
+    for name, value in METRIC.findall(text):
+        with suppress(ValueError):
+            sums[name.decode()] = sums.get(name.decode(), 0.0) + float(value)
+    if "num_requests_running" not in sums:
+        return None
+    requests = int(sums.pop("num_requests_running") + sums.pop("num_requests_waiting", 0.0))
+    return Load(requests, tuple(sorted(sums.items())))
+
+
+def tokens(body: bytes) -> int:
+    with suppress(ValueError, LookupError, TypeError):
+        return int(json.loads(body)["usage"]["completion_tokens"])
+    return 0
+
+
+def complaint(body: bytes) -> str:
+    """The error's message, in its first line's first 200 characters."""
+    with suppress(ValueError, LookupError, TypeError):
+        told = json.loads(body)
+        return str(told.get("error", told).get("message", "")).partition("\n")[0][:200]
+    return body.decode(errors="replace").partition("\n")[0][:200]

@@ -1,0 +1,107 @@
+"""Faults by hand, for `python3 -m strixd --simulate`: one line per fault on the unix socket PATH.faults.
+
+    $ echo "kill vllm" | nc -UN /tmp/strixd.sock.faults
+    ok
+
+`help` lists the words (WORDS below).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from strixd.sim.world import RAY, VLLM, World
+
+Action = Callable[[World], None]
+
+
+def _others(world: World, *, on: bool) -> None:
+    for name in world.cluster.others:
+        world.cluster.switch(name, on=on)
+
+
+def _engine(world: World) -> None:
+    if server := world.server():
+        server.fail()
+
+
+def _hang(world: World) -> None:
+    if server := world.server():
+        server.hang()
+
+
+def _full(world: World, *, full: bool) -> None:
+    world.disk.full = full
+
+
+def _service(world: World, port: str, *, down: bool) -> None:
+    (world.calls.down.add if down else world.calls.down.discard)(port)
+    world.changed(port)
+
+
+def _ending(world: World, fault: str) -> None:
+    world.serving.fault = fault
+
+
+WORDS: Mapping[str, tuple[str, Action]] = {
+    "kill vllm": ("SIGKILL to the model server", lambda world: world.kill(VLLM)),
+    "kill engine": ("SIGKILL to vLLM's engine: 500, then exit status 0", _engine),
+    "kill ray": ("SIGKILL to this node's raylet", lambda world: world.kill(RAY)),
+    "hang": ("the engine hangs: the port is open, no completion comes", _hang),
+    "cable out": ("pull the fabric cable", lambda world: world.plug(cable=False)),
+    "cable in": ("plug it in again", lambda world: world.plug(cable=True)),
+    "worker off": ("the other nodes lose power", partial(_others, on=False)),
+    "worker on": ("the other nodes come back", partial(_others, on=True)),
+    "disk full": ("no file can be written", partial(_full, full=True)),
+    "disk free": ("files can be written again", partial(_full, full=False)),
+    "network down": ("NetworkManager is away", partial(_service, port="network", down=True)),
+    "network up": ("NetworkManager is back", partial(_service, port="network", down=False)),
+    "firewall down": ("firewalld is away", partial(_service, port="firewall", down=True)),
+    "firewall up": ("firewalld is back", partial(_service, port="firewall", down=False)),
+    "model missing": ("from now on the model does not exist", partial(_ending, fault="missing")),
+    "model memory": ("from now on it lacks memory for its cache", partial(_ending, fault="memory")),
+    "model crash": ("from now on every start crashes after 15 s", partial(_ending, fault="crash")),
+    "model good": ("from now on starts succeed", partial(_ending, fault="")),
+}
+
+
+def inject(world: World, line: str) -> str:
+    """Does what the line says and answers "ok", or what may be said."""
+    words = " ".join(line.split())
+    if words in WORDS:
+        WORDS[words][1](world)
+        return "ok\n"
+    known = "".join(f"  {word:14} {meaning}\n" for word, (meaning, _) in WORDS.items())
+    return ("" if words == "help" else f"unknown: {words}\n") + known
+
+
+async def _serve(world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while line := await reader.readline():
+        writer.write(inject(world, line.decode(errors="replace")).encode())
+        await writer.drain()
+    writer.close()
+
+
+@asynccontextmanager
+async def listening(world: World, path: str) -> AsyncIterator[None]:
+    """The socket, for root or its owner only, for as long as the context lasts."""
+    _remove(path)
+    server = await asyncio.start_unix_server(partial(_serve, world), path)
+    _restrict(path)
+    try:
+        yield
+    finally:
+        server.close()
+        _remove(path)
+
+
+def _remove(path: str) -> None:
+    Path(path).unlink(missing_ok=True)
+
+
+def _restrict(path: str) -> None:
+    Path(path).chmod(0o600)

@@ -1,0 +1,53 @@
+"""The simulated host: the ports of one strixd process over a world. After a kill or a reboot, make another."""
+
+from __future__ import annotations
+
+import asyncio
+
+from strixd.ports import Host, Wake
+from strixd.sim.boot import SimBoot
+from strixd.sim.files import SimFiles, SimHub, SimJournal
+from strixd.sim.firewall import SimFirewall
+from strixd.sim.gate import Gate
+from strixd.sim.network import SimLinks, SimNetwork
+from strixd.sim.ray import SimRay
+from strixd.sim.units import SimUnits
+from strixd.sim.vllm import SimModel
+from strixd.sim.world import World
+
+
+def simulated_host(world: World) -> Host:
+    gate = Gate(world.calls, world.clock)
+    return Host(
+        identity=world.identity,
+        links=SimLinks(world.network, gate),
+        network=SimNetwork(world.network, gate, world.clock),
+        firewall=SimFirewall(world.firewalld, gate),
+        boot=SimBoot(world.boot_files, gate),
+        units=SimUnits(world.systemd, gate),
+        files=SimFiles(world.disk, gate),
+        ray=SimRay(world.cluster, gate),
+        model=SimModel(world.serving, gate, world.clock, world.pace, world.changed),
+        journal=SimJournal(world.systemd.lines, gate),
+        hub=SimHub(world.hub, gate),
+        now=world.clock.now,
+        sleep=world.clock.sleep,
+        watch=_Watch(world, gate),
+    )
+
+
+class _Watch:
+    """Host.watch: wakes are delivered until the watching task is cancelled."""
+
+    def __init__(self, world: World, gate: Gate) -> None:
+        self._world = world
+        self._gate = gate
+
+    async def __call__(self, wake: Wake) -> None:
+        self._world.watchers.append(wake)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._gate.closed = True
+            if wake in self._world.watchers:
+                self._world.watchers.remove(wake)

@@ -1,0 +1,174 @@
+"""Where a contract is played: the simulated node, or this host. What a test must arrange outside the ports is here.
+
+Real: run as root on a lab host, `pytest tests/contract --real`, with STRIXD_CONTRACT_LINK naming the fabric
+interface. STRIXD_CONTRACT_HOST ("module:function") names who assembles the adapters, an async context manager.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Protocol, TypeVar, cast
+
+from strixd.ports import Host
+from strixd.sim import World, simulated_host
+from strixd.sim.vllm import Listener
+from strixd.sim.world import FABRIC
+
+T = TypeVar("T")
+
+
+class Stage(Protocol):
+    """`interface` is the fabric link; `real` says that this is no simulation."""
+
+    interface: str
+    real: bool
+
+    def host(self) -> AbstractAsyncContextManager[Host]: ...
+    def mode(self, path: str) -> int:
+        """Permission bits of a file."""
+
+    def listing(self, folder: str) -> list[str]:
+        """Names of the files in a folder."""
+
+    def permanently(self, zone: str) -> AbstractContextManager[None]:
+        """Somebody else's permanent zone file names the fabric link meanwhile."""
+
+    def serving(self, model: str) -> AbstractContextManager[str]:
+        """A model server that answers; gives its URL."""
+
+    def gated(self, model: str) -> AbstractContextManager[None]:
+        """A hub that refuses this model, and only this one."""
+
+    def rules(self, zone: str) -> str:
+        """Rich rules of a zone in force now, one a line; only where `real`."""
+
+
+class Simulated:
+    """A fresh world for each test."""
+
+    interface = FABRIC
+    real = False
+
+    def __init__(self) -> None:
+        self.world = World()
+
+    @asynccontextmanager
+    async def host(self) -> AsyncIterator[Host]:
+        yield simulated_host(self.world)
+
+    def mode(self, path: str) -> int:
+        return self.world.disk.modes[path]
+
+    def listing(self, folder: str) -> list[str]:
+        inside = [path for path in self.world.disk.files if path.startswith(folder + "/")]
+        return [path.removeprefix(folder + "/") for path in inside]
+
+    @contextmanager
+    def permanently(self, zone: str) -> Iterator[None]:
+        self.world.firewalld.files[self.interface] = zone
+        yield
+
+    @contextmanager
+    def serving(self, model: str) -> Iterator[str]:
+        listeners = self.world.serving.listeners
+        listeners[18000] = Listener(model)
+        yield "http://127.0.0.1:18000"
+        listeners.pop(18000, None)
+
+    @contextmanager
+    def gated(self, model: str) -> Iterator[None]:
+        self.world.hub[model] = f"Cannot fetch {model}: it is gated; accept its licence at https://hub/{model}"
+        yield
+
+    def rules(self, zone: str) -> str:
+        return "\n".join(self.world.firewalld.zones[zone].rules)
+
+
+class Real:
+    """This host, as root."""
+
+    real = True
+
+    def __init__(self) -> None:
+        self.interface = os.environ["STRIXD_CONTRACT_LINK"]
+
+    def host(self) -> AbstractAsyncContextManager[Host]:
+        self._occupy()
+        module, _, name = os.environ.get("STRIXD_CONTRACT_HOST", "strixd.daemon:real_host").partition(":")
+        assemble = getattr(importlib.import_module(module), name)
+        return cast(AbstractAsyncContextManager[Host], assemble())
+
+    def _occupy(self) -> None:
+        """The automatic profile gives up after some minutes without DHCP: then it is told to try again."""
+        if _output("nmcli", "-g", "GENERAL.CONNECTION", "device", "show", self.interface).strip() in ("", "--"):
+            _output("nmcli", "--wait", "0", "device", "connect", self.interface)
+            time.sleep(0.5)
+
+    def mode(self, path: str) -> int:
+        return Path(path).stat().st_mode & 0o7777
+
+    def listing(self, folder: str) -> list[str]:
+        return [path.name for path in Path(folder).iterdir()]
+
+    @contextmanager
+    def permanently(self, zone: str) -> Iterator[None]:
+        """Over D-Bus: firewall-cmd would write into the NetworkManager profile instead."""
+        service, root = "org.fedoraproject.FirewallD1", "/org/fedoraproject/FirewallD1/config"
+        config = f"{service}.config"
+        path = _output("busctl", "call", service, root, config, "getZoneByName", "s", zone).split('"')[1]
+        call = ("busctl", "call", service, path, f"{config}.zone")
+        _output(*call, "addInterface", "s", self.interface)
+        try:
+            yield
+        finally:
+            _output(*call, "removeInterface", "s", self.interface)
+            _output(*call, "loadDefaults")
+
+    @contextmanager
+    def serving(self, model: str) -> Iterator[str]:
+        with _stub("model", model) as url:
+            yield url
+
+    @contextmanager
+    def gated(self, model: str) -> Iterator[None]:
+        """Works for adapters that read HF_ENDPOINT when they are made: enter before `host`."""
+        with _stub("hub", model) as url:
+            os.environ["HF_ENDPOINT"] = url
+            try:
+                yield
+            finally:
+                del os.environ["HF_ENDPOINT"]
+
+    def rules(self, zone: str) -> str:
+        return _output("firewall-cmd", f"--zone={zone}", "--list-rich-rules")
+
+
+def _output(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@contextmanager
+def _stub(kind: str, model: str) -> Iterator[str]:
+    """A process of its own, so that a blocked test cannot block it."""
+    command = [sys.executable, str(Path(__file__).with_name("stub.py")), kind, model]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+async def until(host: Host, look: Callable[[], Awaitable[T]], *, seconds: float = 5.0) -> T:
+    """Looks again until what it sees is true; gives the last sight, which the test then judges."""
+    deadline = host.now() + seconds
+    while not (seen := await look()) and host.now() < deadline:
+        await host.sleep(0.05)
+    return seen

@@ -1,0 +1,163 @@
+"""The contract of ports.Units, on plain units and on a Quadlet file."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from strixd.errors import Rejected
+from strixd.ports import Host, Unit
+from tests.contract.stage import until
+
+NAME = "strixd-contract.service"
+FILE = f"/run/systemd/system/{NAME}"
+QUADLET = "/run/containers/systemd/strixd-contract.container"
+
+
+@asynccontextmanager
+async def unit(host: Host, *lines: str) -> AsyncIterator[str]:
+    """A unit with these lines in [Service], loaded; gone afterwards."""
+    await host.files.write(FILE, "\n".join(("[Service]", *lines, "")))
+    await host.units.reload()
+    try:
+        yield NAME
+    finally:
+        await host.units.stop(NAME)
+        await host.files.remove(FILE)
+        await host.units.reload()
+
+
+async def becomes(host: Host, name: str, active: str) -> Unit:
+    async def look() -> Unit | None:
+        state = await host.units.read(name)
+        return state if state.active == active else None
+
+    found = await until(host, look)
+    assert found, await host.units.read(name)
+    return found
+
+
+async def test_an_unknown_unit_is_inactive_and_not_loaded(host: Host) -> None:
+    state = await host.units.read("strixd-none.service")
+    assert (state.name, state.loaded, state.active) == ("strixd-none.service", False, "inactive")
+    assert (state.invocation, state.main_pid) == ("", 0)
+
+
+async def test_an_unknown_unit_cannot_be_started(host: Host) -> None:
+    with pytest.raises(Rejected, match="not found"):
+        await host.units.start("strixd-none.service")
+
+
+async def test_stopping_an_unknown_unit_does_nothing(host: Host) -> None:
+    await host.units.stop("strixd-none.service")
+
+
+async def test_a_loaded_unit_that_never_ran(host: Host) -> None:
+    async with unit(host, "ExecStart=/bin/sleep 600") as name:
+        state = await host.units.read(name)
+        assert (state.loaded, state.active, state.invocation, state.main_pid) == (True, "inactive", "", 0)
+
+
+async def test_a_started_unit_is_active_with_a_process(host: Host) -> None:
+    async with unit(host, "ExecStart=/bin/sleep 600") as name:
+        before = host.now()
+        await host.units.start(name)
+        state = await becomes(host, name, "active")
+        assert state.main_pid > 0
+        assert state.invocation
+        assert state.sub == "running"
+        assert before - 1 <= state.since <= host.now() + 1
+
+
+async def test_starting_an_active_unit_changes_nothing(host: Host) -> None:
+    async with unit(host, "ExecStart=/bin/sleep 600") as name:
+        await host.units.start(name)
+        first = await becomes(host, name, "active")
+        await host.units.start(name)
+        await host.sleep(0.3)
+        assert await host.units.read(name) == first
+
+
+async def test_a_stopped_unit_is_inactive_when_the_call_returns(host: Host) -> None:
+    async with unit(host, "ExecStart=/bin/sleep 600") as name:
+        await host.units.start(name)
+        started = await becomes(host, name, "active")
+        await host.units.stop(name)
+        state = await host.units.read(name)
+        assert (state.active, state.main_pid, state.result) == ("inactive", 0, "success")
+        assert state.since >= started.since
+
+
+async def test_each_run_has_an_invocation_of_its_own(host: Host) -> None:
+    async with unit(host, "ExecStart=/bin/sleep 600") as name:
+        await host.units.start(name)
+        first = await becomes(host, name, "active")
+        await host.units.stop(name)
+        await host.units.start(name)
+        second = await becomes(host, name, "active")
+        assert second.invocation != first.invocation
+
+
+async def test_an_exit_status_is_kept(host: Host) -> None:
+    async with unit(host, 'ExecStart=/bin/sh -c "exit 3"') as name:
+        await host.units.start(name)
+        state = await becomes(host, name, "failed")
+        assert (state.result, state.status, state.main_pid) == ("exit-code", 3, 0)
+        assert state.invocation
+
+
+async def test_a_signal_is_kept(host: Host) -> None:
+    async with unit(host, 'ExecStart=/bin/sh -c "kill -KILL $$$$"') as name:
+        await host.units.start(name)
+        state = await becomes(host, name, "failed")
+        assert (state.result, state.status) == ("signal", 9)
+
+
+async def test_a_unit_that_ends_well_is_inactive(host: Host) -> None:
+    async with unit(host, "ExecStart=/bin/true") as name:
+        await host.units.start(name)
+
+        async def ended() -> bool:
+            state = await host.units.read(name)
+            return bool(state.invocation) and state.active == "inactive"
+
+        assert await until(host, ended)
+        state = await host.units.read(name)
+        assert (state.result, state.status) == ("success", 0)
+
+
+async def test_start_does_not_wait_for_the_job(host: Host) -> None:
+    async with unit(host, "Type=oneshot", "ExecStart=/bin/sleep 2") as name:
+        before = host.now()
+        await host.units.start(name)
+        assert host.now() - before < 1
+        assert (await becomes(host, name, "activating")).main_pid > 0
+        await becomes(host, name, "inactive")
+
+
+async def test_a_failing_unit_can_be_started_any_number_of_times(host: Host) -> None:
+    """systemd's start limit (five in ten seconds) is for restarts of its own; strixd paces itself."""
+    async with unit(host, 'ExecStart=/bin/sh -c "exit 3"') as name:
+        invocations = set()
+        for _ in range(8):
+            await host.units.start(name)
+            state = await becomes(host, name, "failed")
+            assert state.result == "exit-code"
+            invocations.add(state.invocation)
+        assert len(invocations) == 8
+
+
+async def test_a_quadlet_file_is_a_unit_after_a_reload(host: Host) -> None:
+    await host.files.write(QUADLET, "[Container]\nImage=localhost/strixd-none\nPull=never\nExec=true\n")
+    try:
+        assert not (await host.units.read(NAME)).loaded
+        await host.units.reload()
+        assert (await host.units.read(NAME)).loaded
+        await host.units.start(NAME)
+        assert (await becomes(host, NAME, "failed")).result == "exit-code"
+    finally:
+        await host.files.remove(QUADLET)
+        await host.units.reload()
+    assert not (await host.units.read(NAME)).loaded

@@ -1,0 +1,102 @@
+"""The lab's two networks, seen from outside of the hosts: the fabric cable and the management network.
+
+Each is a bridge in a namespace of its own, so that a cable can be pulled, slowed or made lossy without touching
+anything inside a host. A host's namespace lives from power-on to power-off: a dead host keeps no address and no rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.lab.layout import (
+    CABLE_NETNS,
+    FABRIC,
+    MANAGEMENT,
+    MANAGEMENT_NETNS,
+    PREFIX,
+    REGISTRY_ADDRESS,
+    Seat,
+)
+from tests.lab.shell import attempt, run
+
+BRIDGE = "wire"
+JUMBO = "9000"
+DEFAULT_MTU = "1500"  # what a network card starts with
+
+
+def lay_networks() -> None:
+    """Both bridges, with nothing plugged in yet."""
+    for netns, mtu in ((CABLE_NETNS, JUMBO), (MANAGEMENT_NETNS, DEFAULT_MTU)):
+        _ip("netns", "add", netns)
+        run(["nsenter", f"--net=/run/netns/{netns}", "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"])
+        _ip("-n", netns, "link", "set", "lo", "up")
+        quiet = ("stp_state", "0", "forward_delay", "0", "mcast_snooping", "0")
+        _ip("-n", netns, "link", "add", BRIDGE, "mtu", mtu, "type", "bridge", *quiet)
+        _ip("-n", netns, "link", "set", BRIDGE, "up")
+    _ip("-n", MANAGEMENT_NETNS, "addr", "add", f"{REGISTRY_ADDRESS}/24", "dev", BRIDGE)
+
+
+def plug_host(seat: Seat) -> None:
+    """A namespace with two fresh network cards, as a host has them before its first instruction."""
+    unplug_host(seat)
+    _ip("netns", "add", seat.netns)
+    _ip("-n", seat.netns, "link", "set", "lo", "up")
+    _plug(seat, MANAGEMENT_NETNS, (MANAGEMENT, seat.management_mac), DEFAULT_MTU)
+    _plug(seat, CABLE_NETNS, (FABRIC, seat.fabric_mac), JUMBO)
+    _ip("-n", MANAGEMENT_NETNS, "link", "set", seat.name, "up")
+
+
+def unplug_host(seat: Seat) -> None:
+    """Power is off: the cards are gone, the far ends of their cables too."""
+    for netns in (CABLE_NETNS, MANAGEMENT_NETNS):
+        attempt(["ip", "-n", netns, "link", "del", seat.name])
+    attempt(["ip", "netns", "del", seat.netns])
+
+
+def settle_cable(all_seats: Sequence[Seat]) -> None:
+    """Give each host the carrier that it should see now.
+
+    Two hosts share one cable: both lose the carrier when either is without power, or the cable is pulled at either end.
+    More than two hang on a switch, and each has its own cable.
+    """
+    live = {seat.name for seat in all_seats if _plugged(seat) and not _pulled(seat).exists()}
+    whole = len(live) == len(all_seats) or len(all_seats) > 2
+    for seat in all_seats:
+        if _plugged(seat):
+            state = "up" if whole and seat.name in live else "down"
+            attempt(["ip", "-n", CABLE_NETNS, "link", "set", seat.name, state])
+
+
+def pull(seat: Seat, all_seats: Sequence[Seat]) -> None:
+    _pulled(seat).touch()
+    settle_cable(all_seats)
+
+
+def push(seat: Seat, all_seats: Sequence[Seat]) -> None:
+    _pulled(seat).unlink(missing_ok=True)
+    settle_cable(all_seats)
+
+
+def lab_namespaces() -> list[str]:
+    return [path.name for path in Path("/run/netns").glob(f"{PREFIX}-*")]
+
+
+def _pulled(seat: Seat) -> Path:
+    return seat.folder / "pulled"
+
+
+def _plugged(seat: Seat) -> bool:
+    return attempt(["ip", "-n", CABLE_NETNS, "link", "show", "dev", seat.name]).ok
+
+
+def _plug(seat: Seat, wall: str, card: tuple[str, str], mtu: str) -> None:
+    """A cable whose near end is `card` (name, MAC) in the host and whose far end, named for the host, is in `wall`."""
+    name, mac = card
+    near = ("name", name, "netns", seat.netns, "address", mac, "mtu", DEFAULT_MTU)
+    _ip("link", "add", seat.name, "netns", wall, "mtu", mtu, "type", "veth", "peer", *near)
+    _ip("-n", wall, "link", "set", seat.name, "master", BRIDGE)
+
+
+def _ip(*words: str) -> None:
+    run(["ip", *words])

@@ -1,0 +1,60 @@
+"""What the kernel's dumps and sysfs mean, and that a burst of its events is one wake."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from strixd.host.link import drained, drivers, links
+
+
+def _message(index: int, name: str, **more: Any) -> dict[str, Any]:
+    return {"index": index, "name": name, "mac": "", "carrier": False, "mtu": 1500, "max_mtu": 0} | more
+
+
+def test_links_are_put_together_by_index_and_sorted_by_name() -> None:
+    found = links(
+        [_message(1, "lo"), _message(3, "thunderbolt0", carrier=True, max_mtu=65522), _message(2, "enp1s0")],
+        {3: ("192.168.100.1/29",)},
+        frozenset({2}),
+        {"thunderbolt0": "thunderbolt-net"},
+    )
+    assert [(link.name, link.driver, link.addresses, link.default_route) for link in found] == [
+        ("enp1s0", "", (), True),
+        ("thunderbolt0", "thunderbolt-net", ("192.168.100.1/29",), False),
+    ]
+    assert (found[1].carrier, found[1].max_mtu) == (True, 65522)
+
+
+def test_the_driver_is_read_from_sysfs(tmp_path: Path) -> None:
+    driver = tmp_path / "bus/pci/drivers/ice"
+    driver.mkdir(parents=True)
+    device = tmp_path / "class/net/enp194s0np0/device"
+    device.mkdir(parents=True)
+    (device / "driver").symlink_to(driver)
+    (tmp_path / "class/net/veth0").mkdir()
+    assert drivers(tmp_path) == {"enp194s0np0": "ice"}
+
+
+def test_a_burst_of_events_is_one_reason_to_look() -> None:
+    assert drained(_receiver([b"event"] * 200, BlockingIOError())) == "a network link changed"
+
+
+def test_an_endless_flood_leaves_the_loop_its_turn() -> None:
+    assert drained(lambda size: b"event") == "a network link changed"
+
+
+def test_lost_events_are_a_reason_too() -> None:
+    words = drained(_receiver([b"event"], OSError(errno.ENOBUFS, "No buffer space available")))
+    assert words == "the kernel's network events overflowed"
+
+
+def _receiver(messages: list[bytes], end: OSError) -> Callable[[int], bytes]:
+    def receive(_size: int) -> bytes:
+        if messages:
+            return messages.pop()
+        raise end
+
+    return receive

@@ -1,0 +1,209 @@
+"""What Ray's and vLLM's resources make of what is seen: tables of observations and the plan that must follow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from strixd.fabric import Fabric, Pick
+from strixd.plan import Condition
+from strixd.ports import Answer, Link, Member, RayReport, Unit
+from strixd.quadlet import Container, render
+from strixd.resources import image, ray, vllm
+from strixd.workload import Start, Stop, WriteUnit
+
+HEAD = ray.Peer("halo1", "head", "10.0.0.1", 1)
+WORKER = ray.Peer("halo2", "worker", "10.0.0.2", 1)
+KEY = "/etc/strixd/cluster.key"
+PICK = Pick(Link("eth1", "02:00:00:00:00:01", carrier=True))
+PRESENT = image.Report(reference="example.org/i:1", state="present", digest="sha256:aa", id="bb", boot="b1")
+RECORD = {"boot": "b1", "digest": "sha256:aa", "settings": "s", "version": "1"}
+
+
+def wanted(node: ray.Peer = HEAD) -> ray.Desired:
+    return ray.Desired(
+        node=node,
+        head=HEAD,
+        port=6379,
+        peers=(HEAD, WORKER),
+        fabric=Fabric(interface="eth1"),
+        management=(),
+        container=Container(ray.NAME, "Ray", "", ("ray",)),
+        reference="example.org/i:1",
+        key=KEY,
+        token="/etc/strixd/hf-token",
+        settings="s",
+        version="1",
+        retry_after=0.0,
+    )
+
+
+def member(peer: ray.Peer, **changes: object) -> Member:
+    return replace(Member(peer.name, peer.address, alive=True, gpus=1, record=RECORD), **changes)  # type: ignore[arg-type]
+
+
+def report(*members: Member, own: str = "s1", error: str = "") -> RayReport:
+    return RayReport(at=1.0, session="s1", own_session=own, version="2.60.0", members=members, error=error)
+
+
+def seen(desired: ray.Desired, said: RayReport | None, **changes: object) -> ray.Observed:
+    unit = Unit("strixd-ray.service", loaded=True, active="active", sub="running", invocation="i1", since=10.0)
+    observed = ray.Observed(PICK, PRESENT, "b1", None, unit, (KEY,), said, RECORD, now=20.0)
+    running = replace(observed, text=render(ray.complete(desired, observed)))
+    return replace(running, **changes)  # type: ignore[arg-type]
+
+
+BOTH = (member(HEAD), member(WORKER))
+
+
+@pytest.mark.parametrize(
+    ("said", "condition", "words"),
+    [
+        (report(*BOTH), "ok", ""),
+        (None, "waiting", "probe"),
+        (report(error="no answer from Ray"), "waiting", "no answer from Ray"),
+        (report(member(HEAD)), "waiting", "1 of 2 members; halo2 (10.0.0.2) has not joined"),
+        (report(member(HEAD), member(WORKER, alive=False)), "waiting", "halo2"),
+        (report(member(HEAD), member(WORKER, address="192.168.1.9")), "waiting", "192.168.1.9"),
+        (report(member(HEAD), member(WORKER, gpus=0)), "waiting", "brings 0 GPUs"),
+        (report(member(HEAD), member(WORKER, record={})), "waiting", "has not said yet"),
+        (report(member(HEAD), member(WORKER, record=RECORD | {"digest": "sha256:cc"})), "waiting", "sha256:cc"),
+        (report(member(HEAD), member(WORKER, record=RECORD | {"settings": "x"})), "waiting", "cluster.toml"),
+    ],
+)
+def test_head_is_ok_only_when_every_member_is_there_and_alike(
+    said: RayReport | None, condition: Condition, words: str
+) -> None:
+    plan = ray.Ray().plan(wanted(), seen(wanted(), said))
+    assert (plan.condition, plan.steps) == (condition, ())
+    assert words in plan.why
+
+
+def test_worker_is_ok_when_it_has_joined_whoever_else_is_missing() -> None:
+    desired = wanted(WORKER)
+    plan = ray.Ray().plan(desired, seen(desired, report(member(HEAD), member(WORKER))))
+    assert plan.condition == "ok"
+
+
+def test_worker_whose_head_was_replaced_starts_again_at_once() -> None:
+    desired = wanted(WORKER)
+    plan = ray.Ray().plan(desired, seen(desired, report(*BOTH, own="s0")))
+    assert [type(step) for step in plan.steps] == [Stop, Start]
+
+
+def test_worker_that_waits_for_its_head_is_left_alone() -> None:
+    desired = wanted(WORKER)
+    plan = ray.Ray().plan(desired, seen(desired, report(error="no head at 10.0.0.1:6379"), now=10_000.0))
+    assert plan.steps == ()
+    assert "halo1" in plan.hint
+
+
+@pytest.mark.parametrize(("now", "steps"), [(20.0, []), (10.0 + ray.UNLISTED_AFTER + 1, [Stop, Start])])
+def test_node_that_ray_does_not_list_is_started_again_after_a_while(now: float, steps: list[type]) -> None:
+    plan = ray.Ray().plan(wanted(), seen(wanted(), report(member(WORKER)), now=now))
+    assert [type(step) for step in plan.steps] == steps
+
+
+def test_record_is_published_once() -> None:
+    plan = ray.Ray().plan(wanted(), seen(wanted(), report(*BOTH), published={}))
+    assert plan.steps == (ray.Publish(tuple(sorted(RECORD.items()))),)
+
+
+def test_without_the_cluster_key_nothing_starts() -> None:
+    plan = ray.Ray().plan(wanted(), seen(wanted(), None, present=(), text=None))
+    assert (plan.condition, plan.steps) == ("blocked", ())
+    assert "strixd-cli key new" in plan.hint
+
+
+def test_changed_settings_are_a_whole_restart() -> None:
+    plan = ray.Ray().plan(wanted(), seen(wanted(), report(*BOTH), text="older"))
+    assert [type(step) for step in plan.steps] == [Stop, WriteUnit, Start]
+
+
+def test_image_without_tokens_is_named_and_not_tried_again() -> None:
+    unit = Unit("strixd-ray.service", True, "failed", "failed", "exit-code", ray.NO_TOKENS, 0, "i1", 10.0)
+    plan = ray.Ray().plan(wanted(), seen(wanted(), None, unit=unit))
+    assert (plan.condition, plan.steps) == ("stuck", ())
+
+
+@pytest.mark.parametrize(("result", "status"), [("exit-code", 1), ("success", 0), ("signal", 9)])
+def test_any_other_end_is_a_failure_and_starts_again(result: str, status: int) -> None:
+    unit = Unit("strixd-ray.service", True, "failed", "failed", result, status, 0, "i1", 10.0)
+    plan = ray.Ray().plan(wanted(), seen(wanted(), None, unit=unit))
+    assert [type(step) for step in plan.steps] == [Start]
+    assert plan.condition == "held"
+
+
+def served() -> vllm.Desired:
+    command = vllm.command(model="m", port=8000, listen="127.0.0.1", parallel=2, arguments=())
+    return vllm.Desired(
+        container=Container(vllm.NAME, "vLLM", "", command),
+        model="m",
+        local="/models/m",
+        path="/m/m",
+        url="http://127.0.0.1:8000",
+        api_key="",
+        fabric=Fabric(interface="eth1"),
+        management=(),
+        token="/etc/strixd/hf-token",
+        retry_after=0.0,
+    )
+
+
+def watched(desired: vllm.Desired, **changes: object) -> vllm.Observed:
+    unit = Unit("strixd-vllm.service", loaded=True, active="active", sub="running", invocation="i1", since=10.0)
+    observed = vllm.Observed(PICK, PRESENT, None, unit, ("/models/m",), Answer(), now=20.0)
+    text = render(vllm.complete(desired, observed)) if desired.container else None
+    return replace(replace(observed, text=text), **changes)  # type: ignore[arg-type]
+
+
+def test_served_means_that_a_completion_came_out() -> None:
+    desired = served()
+    loading = vllm.Vllm().plan(desired, watched(desired))
+    answering = vllm.Vllm().plan(desired, watched(desired, answer=Answer(at=15.0, seconds=0.1)))
+    silent = vllm.Vllm().plan(desired, watched(desired, answer=Answer(15.0, 0.1, failed_at=19.0, error="timed out")))
+    assert [p.condition for p in (loading, answering, silent)] == ["waiting", "ok", "waiting"]
+    assert "timed out" in silent.why
+
+
+def test_a_local_folder_is_served_by_path_and_a_hub_model_by_name() -> None:
+    desired = served()
+    assert '"exec vllm serve /m/m ' in (watched(desired).text or "")
+    assert '"exec vllm serve m ' in (watched(replace(desired, local="/elsewhere")).text or "")
+
+
+def test_no_order_means_no_unit() -> None:
+    desired = replace(served(), container=None, model="")
+    plan = vllm.Vllm().plan(desired, watched(served()))
+    assert [str(step).split()[0] for step in plan.steps] == ["stop", "remove"]
+
+
+@pytest.mark.parametrize(
+    ("result", "status", "line", "condition"),
+    [
+        ("success", 0, "", "held"),  # vLLM's engine died: exit status 0 is no sign of intent
+        ("signal", 9, "", "held"),
+        ("exit-code", 1, "Errno 98 address already in use", "held"),
+        ("exit-code", 2, "vllm: error: unrecognized arguments: --nope", "stuck"),
+        ("exit-code", 1, "HFValidationError: Repo id must be in the form", "stuck"),
+        ("exit-code", 1, "ValueError: 1 GiB is less than requested memory for kv", "stuck"),
+    ],
+)
+def test_ends(result: str, status: int, line: str, condition: Condition) -> None:
+    unit = Unit("strixd-vllm.service", True, "failed", "failed", result, status, 0, "i1", 10.0)
+    plan = vllm.Vllm().plan(served(), watched(served(), unit=unit, words=("before", line)))
+    assert plan.condition == condition
+    assert bool(plan.steps) == (condition == "held")
+
+
+def test_a_new_order_tries_again_what_was_given_up() -> None:
+    unit = Unit("strixd-vllm.service", True, "failed", "failed", "exit-code", 2, 0, "i1", 10.0)
+    desired = replace(served(), retry_after=11.0)
+    plan = vllm.Vllm().plan(desired, watched(desired, unit=unit, words=("error: x",)))
+    assert [type(step) for step in plan.steps] == [Start]
+
+
+def test_refusal_of_the_hub_is_said_before_anything_starts() -> None:
+    plan = vllm.Vllm().plan(served(), watched(served(), refusal="gated: open https://…", text=None))
+    assert (plan.condition, plan.steps) == ("stuck", ())
