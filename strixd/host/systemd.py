@@ -60,8 +60,7 @@ class Systemd:
         self._bus.on_connected(self._fresh.set)
         self._bus.on_owner(SERVICE, lambda _: self._fresh.set())
         for name in self._watched:
-            for interface in (UNIT, RUN):
-                self._bus.on_properties(Remote(SERVICE, unit_path(name), interface), _waker(wake, name))
+            self._bus.on_properties(Remote(SERVICE, unit_path(name), UNIT), _waker(wake, name))
         while True:
             self._fresh.clear()
             if await self._attach():
