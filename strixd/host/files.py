@@ -60,7 +60,7 @@ def write_whole(path: str, text: str, *, mode: int = 0o644) -> None:
             except OSError:
                 fresh.unlink(missing_ok=True)
                 raise
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
     except OSError as error:
         raise _rejected("write", path, error) from None
 
@@ -71,7 +71,7 @@ def remove_file(path: str) -> None:
     try:
         with _writing:
             target.unlink()
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
@@ -100,10 +100,10 @@ def _make_folder(folder: Path) -> None:
     _make_folder(folder.parent)
     folder.mkdir(exist_ok=True)
     folder.chmod(0o755)
-    _sync_folder(folder.parent)
+    sync_folder(folder.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
