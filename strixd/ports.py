@@ -144,7 +144,7 @@ class BootLoader(Protocol):
     async def change(self, options: Mapping[str, str]) -> None:
         """Make the command line at each of these places read exactly so, byte for byte, and leave all else as it is.
         A place is the name of a boot entry, KERNEL_CMDLINE or DEFAULT_GRUB; one that is gone meanwhile is passed over.
-        On disk when this returns."""
+        Blanks around a line are no part of it. On disk when this returns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,7 @@ class JournalHandler(logging.Handler):
 
     def __init__(self, identifier: str, path: str = SOCKET) -> None:
         super().__init__()
+        self.setFormatter(logging.Formatter("%(message)s"))  # or basicConfig puts level and name before it
         self._identifier = identifier
         self._socket = JournalSocket(path)
 

@@ -71,14 +71,14 @@ async def test_what_runs_is_not_changed(host: Host) -> None:
 
 async def test_init_arguments_and_quotes_come_through(host: Host) -> None:
     async with tool(host) as before:
-        wanted = {place: f'{text} dyndbg="file a/* +p" {OURS} -- single' for place, text in before.items()}
+        wanted = {place: f'{OURS} {text} dyndbg="file a/* +p" -- single' for place, text in before.items()}
         await host.boot.change(wanted)
         assert lines(await host.boot.read()) == wanted
 
 
 async def test_the_same_twice_is_harmless(host: Host) -> None:
     async with tool(host) as before:
-        wanted = {place: f"{text} {OURS}" for place, text in before.items()}
+        wanted = {place: f"{OURS} {text}".strip() for place, text in before.items()}
         await host.boot.change(wanted)
         await host.boot.change(wanted)
         assert lines(await host.boot.read()) == wanted
