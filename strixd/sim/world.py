@@ -93,9 +93,9 @@ class World:
         image = re.search(r"^Image=(.*)$", text, re.M)
         if image and not self.registry.runs(image.group(1)):
             return Plain('Exec=sh -c "exit 125"')
-        if name == RAY:
-            return RayNode(self.cluster)
-        return Server(self.serving, self.cluster, text) if name == VLLM else Plain(text)
+        if not image or name not in (RAY, VLLM):
+            return Plain(text)
+        return RayNode(self.cluster) if name == RAY else Server(self.serving, self.cluster, text)
 
     def server(self) -> Server | None:
         record = self.systemd.records.get(VLLM)

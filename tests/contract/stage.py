@@ -6,13 +6,20 @@ interface. STRIXD_CONTRACT_HOST ("module:function") names who assembles the adap
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import os
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
@@ -108,7 +115,7 @@ class Real:
 
     def host(self) -> AbstractAsyncContextManager[Host]:
         self._occupy()
-        module, _, name = os.environ.get("STRIXD_CONTRACT_HOST", "strixd.daemon:real_host").partition(":")
+        module, _, name = os.environ.get("STRIXD_CONTRACT_HOST", "strixd.node:real_host").partition(":")
         assemble = getattr(importlib.import_module(module), name)
         return cast(AbstractAsyncContextManager[Host], assemble())
 
@@ -182,3 +189,22 @@ async def until(host: Host, look: Callable[[], Awaitable[T]], *, seconds: float 
     while not (seen := await look()) and host.now() < deadline:
         await host.sleep(0.05)
     return seen
+
+
+@asynccontextmanager
+async def watching(host: Host) -> AsyncIterator[list[str]]:
+    """The reasons that were given; the subscriptions stand when this is entered."""
+    reasons: list[str] = []
+    task = asyncio.create_task(_watch(host, reasons))
+    await host.sleep(0.5)
+    reasons.clear()
+    try:
+        yield reasons
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _watch(host: Host, reasons: list[str]) -> None:
+    await host.watch(reasons.append)
