@@ -108,6 +108,15 @@ class Systemd:
     async def reload(self) -> None:
         await self._bus.call(MANAGER, "Reload", within=RELOAD, doing="let systemd read its unit files again")
         await self._hold()
+        for name in tuple(self._kept):
+            await self._forget(name)
+
+    async def _forget(self, name: str) -> None:
+        """A unit whose file is gone would be listed as failed for ever."""
+        unit = await self.read(name)
+        if not unit.loaded and unit.active == "failed":
+            with _unless("NoSuchUnit"):
+                await self._bus.call(MANAGER, "ResetFailedUnit", "s", name, doing=f"forget {name}")
 
     async def _over(self, name: str, group: str, within: float) -> bool:
         """The unit has ended, and then, soon, no process of it is left."""
