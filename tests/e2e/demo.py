@@ -36,7 +36,6 @@ def real() -> int:
         say("installed: strixd from this checkout; one cluster.toml and one cluster.key on both")
         install(cluster.hosts)
         cluster.lay()
-        _versions(cluster)
         _bring_up(cluster)
         _serve(cluster)
         _crash(cluster)
@@ -47,14 +46,13 @@ def real() -> int:
 
 def _versions(cluster: Cluster) -> None:
     for host in cluster.hosts:
-        show(
-            f"{host.name}: " + host.sh("strixd-cli version | head -1; systemctl --version | head -1; podman --version")
-        )
+        show(f"{host.name}:\n" + host.sh("strixd-cli version; systemctl --version | sed -n 1p; podman --version"))
 
 
 def _bring_up(cluster: Cluster) -> None:
     say("systemctl enable --now strixd, on both; what it changes, from its journal:")
     cluster.start()
+    _versions(cluster)
     for host in cluster.hosts:
         cluster.cli("wait", "ready", "--timeout", "170", host=host).check()
         show(
@@ -69,7 +67,7 @@ def _serve(cluster: Cluster) -> None:
     say("halo1$ strixd-cli status")
     show(cluster.cli("status").check().stdout)
     _answer(cluster)
-    parallel = cluster.head.sh("journalctl -u strixd-vllm -o cat --no-pager | grep -om1 'tensor_parallel_size=[0-9]*'")
+    parallel = cluster.head.sh("journalctl -u strixd-vllm -o cat --no-pager | grep -o 'tensor_parallel_size=[0-9]*' | sort -u")
     show(f"the server reports {parallel.strip()}")
 
 
