@@ -6,7 +6,7 @@ PINNED = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["proj
 .PHONY: demo test test-quick clean-lab machine
 
 demo: .venv/ready            # the product at work on two real hosts; without root, on a simulated node
-	$(RUN) -m tests.lab.demo
+	$(RUN) -m tests.e2e.demo
 
 test: .venv/ready            # everything; needs root
 	$(RUN) -m pytest

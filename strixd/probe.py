@@ -8,9 +8,9 @@ reaps and forwards signals. The look (`--look`) is Ray's client, and may crash o
 Once a second it tries to reach strixd's socket; connected, it sends a report at once when one differs and at least
 every 10 s, and keeps strixd's record of this node in Ray's key-value store for as long as strixd is there.
 
-Report, one JSON object a line: at, session (the cluster's), own_session (this raylet's), version (Ray's), error, and
-members: name, address, alive, gpus, record, age (seconds since the record was last seen to be renewed).
-Order, one JSON object a line: {"record": {"key": "text", …}}.
+Report, a JSON object a line: at, session (the cluster's), own_session (this raylet's), version (Ray's), error, members
+(name, address, alive, gpus, record, age: seconds since the record was last seen to be renewed).
+Order, a JSON object a line: {"record": {"key": "text", …}}.
 Exit status: 64: RAY_AUTH_MODE=token and this image's Ray knows no tokens; 127: the command cannot be started; 128+N:
 signal N was sent to the wrapper, or ended the command; otherwise the command's own.
 """
@@ -64,9 +64,8 @@ def token_refusal() -> str:
 
 
 def send(pid: int, number: int) -> None:
-    if pid:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number) if pid else None
 
 
 def reap() -> dict[int, int]:
@@ -199,10 +198,9 @@ class Cluster:
         return round(time.monotonic() - self.seen[name][1], 1)
 
     def own_session(self) -> str:
-        try:
+        with contextlib.suppress(OSError):
             return self.link.readlink().name
-        except OSError:
-            return ""
+        return ""
 
     def words(self, error: Exception) -> str:
         """Without numbers that differ from look to look."""

@@ -142,8 +142,7 @@ def _told(progress: Progress) -> Message:
 
 
 async def _until_answering(door: Door, ordered: Ordered) -> AsyncIterator[Reply]:
-    # The next pass may have begun before the order, and then mixes the new name with what was seen of the old model.
-    journey = Journey(ordered.model, door.status().passes + 1)
+    journey = Journey(ordered.model, door.ordered())
     async for status in _states(door):
         journey, news = advance(journey, status, time.monotonic())
         for progress in news:

@@ -40,7 +40,7 @@ class LocalFiles:
 def read_text(path: str) -> str | None:
     """None when there is no such file. Bytes that are not UTF-8 become U+FFFD: such a file is not one of ours."""
     try:
-        return Path(path).read_bytes().decode("utf-8", errors="replace")  # read_text() would change "\r\n"
+        return Path(path).read_bytes().decode(errors="replace")  # read_text would change line ends
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -122,6 +122,7 @@ class JournalHandler(logging.Handler):
 
     def __init__(self, identifier: str, path: str = SOCKET) -> None:
         super().__init__()
+        self.setFormatter(logging.Formatter("%(message)s"))  # or basicConfig puts level and name before it
         self._identifier = identifier
         self._socket = JournalSocket(path)
 
@@ -156,6 +157,7 @@ def setup_logging(*, debug: bool, identifier: str = "strixd") -> None:
     handler: logging.Handler
     if under_journal():
         handler = JournalHandler(identifier)
+        handler.setFormatter(logging.Formatter("%(message)s"))  # or basicConfig would put level and name before it
     else:
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))

@@ -5,6 +5,7 @@ Synchronous, for strixd/fetch.py, which runs as a unit of its own; the daemon ne
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,17 +73,30 @@ class Podman:
 
     @contextmanager
     def _client(self, doing: str, reference: str, within: float) -> Iterator[podman.PodmanClient]:
-        """The library's errors for a service that is away are those of requests, which are OSErrors."""
+        """A service that is away: an OSError, or an APIError without a response, whose cause has the words."""
         try:
             with podman.PodmanClient(base_url=f"http+unix://{self._socket}", timeout=within) as client:
                 yield client
         except APIError as error:
-            raise _rejected(doing, reference, str(error.explanation or error)) from None
+            if error.response is None:
+                raise self._away(doing, error.__cause__ or error) from None
+            raise _rejected(doing, reference, _words(str(error.explanation or error))) from None
         except PodmanError as error:
             raise _rejected(doing, reference, str(error)) from None
         except (OSError, ValueError) as error:  # ValueError: it was cut off in the middle of a line
-            hint = "systemctl status podman.socket podman.service"
-            raise Unavailable(f"Cannot {doing}: podman does not answer at {self._socket}: {error}", hint=hint) from None
+            raise self._away(doing, error) from None
+
+    def _away(self, doing: str, error: BaseException) -> Unavailable:
+        hint = "systemctl status podman.socket podman.service"
+        return Unavailable(f"Cannot {doing}: podman does not answer at {self._socket}: {error}", hint=hint)
+
+
+def _words(said: str) -> str:
+    """The library passes the answer's JSON on as it is when a cause is missing in it."""
+    try:
+        return str(json.loads(said)["message"])
+    except (ValueError, TypeError, KeyError):
+        return said
 
 
 def _free(folder: Path) -> int:

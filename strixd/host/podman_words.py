@@ -92,7 +92,7 @@ SIGNS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("manifest unknown", "name unknown", "manifest invalid", "repository does not exist"),
         "{registry} has no such image, or no longer",
-        "check [image] reference; after the image was replaced there: strixd-cli image update",
+        "check [image] reference; if the image was replaced there: strixd-cli image update, on every node",
     ),
     (("toomanyrequests", "rate limit"), "{registry} limits how often it is asked", "wait, or podman login {registry}"),
     (

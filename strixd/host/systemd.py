@@ -1,7 +1,7 @@
 """systemd's manager over D-Bus: what a unit does, start, stop to the last process, daemon-reload.
 
 A unit that has ended well is forgotten by systemd with all it knew of its run, exit status and invocation too, unless
-somebody holds a reference; so the watched units are held, for as long as this connection lives.
+somebody holds a reference; so what is watched or was started here is held, for as long as this connection lives.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from strixd.errors import Rejected, Unavailable
 from strixd.host import cgroup
-from strixd.host.dbus import Remote, RemoteError, Signal
+from strixd.host.dbus import Remote, RemoteError
 from strixd.ports import Unit, Wake
 
 if TYPE_CHECKING:
@@ -47,11 +47,13 @@ STATES = {"maintenance": "deactivating", "refreshing": "active"}
 
 
 class Systemd:
-    """Implements ports.Units. `watched`: the units whose changes wake, and whose ends are remembered."""
+    """Implements ports.Units. `watched`: units whose changes wake and whose ends are remembered from the
+    beginning; those that are started here join them."""
 
     def __init__(self, bus: Bus, watched: tuple[str, ...]) -> None:
         self._bus = bus
-        self._watched = watched
+        self._kept = set(watched)
+        self._wake: Wake | None = None
         self._held: set[str] = set()
         self._fresh = asyncio.Event()
 
@@ -59,8 +61,9 @@ class Systemd:
         """Runs for ever. Wakes when a watched unit changes, and when systemd can be asked again."""
         self._bus.on_connected(self._fresh.set)
         self._bus.on_owner(SERVICE, lambda _: self._fresh.set())
-        for name in self._watched:
-            self._bus.on_properties(Remote(SERVICE, unit_path(name), UNIT), _waker(wake, name))
+        self._wake = wake
+        for name in self._kept:
+            self._listen(name)
         while True:
             self._fresh.clear()
             if await self._attach():
@@ -83,7 +86,8 @@ class Systemd:
     async def start(self, name: str) -> None:
         """Earlier failures are forgotten first, or a start limit would refuse."""
         doing = f"start {name}"
-        with _if_loaded():
+        await self._keep(name)
+        with _unless("NoSuchUnit"):
             await self._bus.call(MANAGER, "ResetFailedUnit", "s", name, doing=doing)
         await self._bus.call(MANAGER, "StartUnit", "ss", name, "replace", doing=doing)
 
@@ -91,12 +95,12 @@ class Systemd:
         """Rejected when processes are left that even SIGKILL does not end."""
         doing = f"stop {name}"
         group = await self._bus.get(Remote(SERVICE, unit_path(name), RUN), "ControlGroup", doing=doing)
-        with _if_loaded():
+        with _unless("NoSuchUnit"):
             await self._bus.call(MANAGER, "StopUnit", "ss", name, "replace", doing=doing)
         if await self._over(name, group, STOP):
             return
         log.warning("%s does not stop; all its processes are killed: %s", name, _names(group))
-        with _if_loaded():
+        with _unless("NoSuchUnit"):
             await self._bus.call(MANAGER, "KillUnit", "ssi", name, "all", int(signal.SIGKILL), doing=doing)
         if not await self._over(name, group, KILL):
             raise Rejected(f"Cannot {doing}: not killed: {_names(group)}", hint=f"systemctl status {name}")
@@ -104,6 +108,15 @@ class Systemd:
     async def reload(self) -> None:
         await self._bus.call(MANAGER, "Reload", within=RELOAD, doing="let systemd read its unit files again")
         await self._hold()
+        for name in tuple(self._kept):
+            await self._forget(name)
+
+    async def _forget(self, name: str) -> None:
+        """A unit whose file is gone would be listed as failed for ever."""
+        unit = await self.read(name)
+        if not unit.loaded and unit.active == "failed":
+            with _unless("NoSuchUnit"):
+                await self._bus.call(MANAGER, "ResetFailedUnit", "s", name, doing=f"forget {name}")
 
     async def _over(self, name: str, group: str, within: float) -> bool:
         """The unit has ended, and then, soon, no process of it is left."""
@@ -114,26 +127,35 @@ class Systemd:
         return await self._bus.get(unit, "ActiveState", doing=f"see whether {name} has stopped") in ENDED
 
     async def _attach(self) -> bool:
-        """Ask for signals, and hold the watched units: both last as long as this connection to the bus."""
+        """Ask for signals, and hold the units: both last as long as this connection to the bus."""
         self._held.clear()
         try:
-            await self._bus.call(MANAGER, "Subscribe", doing="follow systemd")
+            with _unless("AlreadySubscribed"):
+                await self._bus.call(MANAGER, "Subscribe", doing="follow systemd")
             await self._hold()
         except Unavailable as error:
             log.debug("%s", error)
             return False
-        except RemoteError as error:
-            if not error.name.endswith(".AlreadySubscribed"):
-                raise
         return True
+
+    async def _keep(self, name: str) -> None:
+        if name not in self._kept:
+            self._kept.add(name)
+            self._listen(name)
+        await self._hold()
+
+    def _listen(self, name: str) -> None:
+        wake = self._wake
+        if wake:
+            remote = Remote(SERVICE, unit_path(name), UNIT)
+            self._bus.on_properties(remote, lambda _: wake(f"{name} changed"))
 
     async def _hold(self) -> None:
         """Those that systemd knows by now; the workloads' units appear with their files."""
-        for name in self._watched:
-            if name not in self._held:
-                with _if_loaded():
-                    await self._bus.call(MANAGER, "RefUnit", "s", name, doing=f"follow {name}")
-                    self._held.add(name)
+        for name in self._kept - self._held:
+            with _unless("NoSuchUnit"):
+                await self._bus.call(MANAGER, "RefUnit", "s", name, doing=f"follow {name}")
+                self._held.add(name)
 
 
 def unit_path(name: str) -> str:
@@ -162,12 +184,12 @@ def to_unit(name: str, unit: Mapping[str, Any], service: Mapping[str, Any]) -> U
 
 
 @contextmanager
-def _if_loaded() -> Iterator[None]:
-    """What is not there need not be stopped, killed or reset."""
+def _unless(name: str) -> Iterator[None]:
+    """This error of systemd's means that there is nothing to do."""
     try:
         yield
     except RemoteError as error:
-        if not error.name.endswith(".NoSuchUnit"):
+        if not error.name.endswith(f".{name}"):
             raise
 
 
@@ -186,7 +208,3 @@ async def _empty(group: str) -> bool:
 
 def _names(group: str) -> str:
     return ", ".join(cgroup.survivors(group)) or "no process, but systemd waits"
-
-
-def _waker(wake: Wake, name: str) -> Callable[[Signal], None]:
-    return lambda _: wake(f"{name} changed")

@@ -20,6 +20,7 @@ from contextlib import (
     contextmanager,
     suppress,
 )
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
@@ -53,6 +54,9 @@ class Stage(Protocol):
     def gated(self, model: str) -> AbstractContextManager[None]:
         """A hub that refuses this model, and only this one."""
 
+    def take_boot_tool_away(self) -> None:
+        """From now on nothing here can change boot entries."""
+
     def rules(self, zone: str) -> str:
         """Rich rules of a zone in force now, one a line; only where `real`."""
 
@@ -69,6 +73,9 @@ class Simulated:
     @asynccontextmanager
     async def host(self) -> AsyncIterator[Host]:
         yield simulated_host(self.world)
+
+    def take_boot_tool_away(self) -> None:
+        self.world.boot_files.content = replace(self.world.boot_files.content, tool="")
 
     def mode(self, path: str) -> int:
         return self.world.disk.modes[path]
@@ -117,6 +124,9 @@ class Real:
         if _output("nmcli", "-g", "GENERAL.CONNECTION", "device", "show", self.interface).strip() in ("", "--"):
             _output("nmcli", "--wait", "0", "device", "connect", self.interface)
             time.sleep(0.5)
+
+    def take_boot_tool_away(self) -> None:
+        """A lab host has none."""
 
     def mode(self, path: str) -> int:
         return Path(path).stat().st_mode & 0o7777

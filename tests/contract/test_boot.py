@@ -9,6 +9,7 @@ import pytest
 
 from strixd.errors import StrixdError
 from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, Host
+from tests.contract.stage import Stage
 
 OURS = "strixd.contract=1"
 
@@ -37,9 +38,9 @@ async def test_what_runs_can_be_read(host: Host) -> None:
     assert (await host.boot.read()).running.strip()
 
 
-async def test_without_a_tool_a_change_is_a_named_failure(host: Host) -> None:
-    if (await host.boot.read()).tool:
-        pytest.skip("there is a tool here")
+async def test_without_a_tool_a_change_is_a_named_failure(stage: Stage, host: Host) -> None:
+    stage.take_boot_tool_away()
+    assert (await host.boot.read()).tool == ""
     with pytest.raises(StrixdError):
         await host.boot.change({KERNEL_CMDLINE: OURS})
 

@@ -34,7 +34,9 @@ async def test_an_order_ends_in_a_completion() -> None:
         assert node.engine
         await node.engine.serve(MODEL, ())
         assert 25 < await node.answers(seconds=120) < 60
-        assert [view.condition for view in node.status.resources] == ["ok"] * len(node.status.resources)
+        conditions = {view.name: view.condition for view in node.status.resources}
+        assert conditions.pop("cmdline") == "reboot"  # written, and not yet what runs
+        assert set(conditions.values()) == {"ok"}
         assert [member.joined for member in node.status.members] == [True, True]
 
 
@@ -175,17 +177,6 @@ async def test_with_the_cable_out_nothing_loops() -> None:
         assert "no carrier" in explain(node.status)
         node.world.plug(cable=True)
         await node.answers(seconds=120)
-
-
-@pytest.mark.xfail(reason="a hung server is not restarted yet", strict=True)
-@virtual
-async def test_a_hang_is_noticed_and_ended() -> None:
-    async with serving() as node:
-        server = node.world.server()
-        assert server
-        server.hang()
-        await node.until(lambda status: not answering(status), seconds=60)
-        await node.answers(seconds=180)
 
 
 @pytest.mark.parametrize("fault", ["missing", "memory", "flag"])

@@ -29,8 +29,8 @@ def read(path: Path) -> str | None:
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    write(tmp_path / "a" / "b" / "file", "zwölf\n")
-    assert read(tmp_path / "a/b/file") == "zwölf\n"
+    write(tmp_path / "a" / "b" / "file", "zwölf\r\n\r")
+    assert read(tmp_path / "a/b/file") == "zwölf\r\n\r"
     assert os.listdir(tmp_path / "a/b") == ["file"]  # noqa: PTH208
 
 

@@ -75,6 +75,18 @@ def test_other_extras_are_not_fields(listener: socket.socket) -> None:
     assert "y" not in received(listener).values()
 
 
+def test_the_message_is_bare_also_by_basic_config(listener: socket.socket) -> None:
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    handler = JournalHandler("strixd", listener.getsockname())
+    logging.basicConfig(handlers=[handler], force=True)
+    try:
+        logging.getLogger("strixd.x").warning("bare")
+    finally:
+        root.handlers[:], root.level = before
+    assert received(listener)["MESSAGE"] == "bare"
+
+
 def test_several_lines(listener: socket.socket) -> None:
     try:
         raise KeyError("no such\nthing")
