@@ -66,8 +66,10 @@ class Cluster:
 
 
 def pieces(stream: str) -> list[str]:
-    """The texts of a streamed completion, one per event; raises unless it came to its end."""
+    """The texts of a streamed completion, one per event (which may hold several tokens); it must come to its end."""
     events = [line.removeprefix("data: ") for line in stream.splitlines() if line.startswith("data: ")]
     assert events, f"no event in {stream[:300]!r}"
     assert events[-1] == "[DONE]", f"the stream broke off after {len(events)} events"
-    return [json.loads(event)["choices"][0]["text"] for event in events[:-1]]
+    choices = [json.loads(event)["choices"][0] for event in events[:-1]]
+    assert choices[-1]["finish_reason"] == "length", choices[-1]
+    return [choice["text"] for choice in choices]

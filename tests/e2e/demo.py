@@ -67,7 +67,8 @@ def _serve(cluster: Cluster) -> None:
     say("halo1$ strixd-cli status")
     show(cluster.cli("status").check().stdout)
     _answer(cluster)
-    parallel = cluster.head.sh("journalctl -u strixd-vllm -o cat --no-pager | grep -o 'tensor_parallel_size=[0-9]*' | sort -u")
+    words = "journalctl -u strixd-vllm -o cat --no-pager | grep -o 'tensor_parallel_size=[0-9]*' | sort -u"
+    parallel = cluster.head.sh(words)
     show(f"the server reports {parallel.strip()}")
 
 
