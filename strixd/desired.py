@@ -166,7 +166,11 @@ def _ray(config: Config, node: Node, orders: Orders) -> ray.Desired:
         volumes=_volumes(config),
         podman=("--ipc=shareable", f"--shm-size={SHM}"),
         init=True,
-        service=(f"ExecStartPre=/usr/bin/find {SHARED_TMP} -mindepth 1 -delete",),
+        service=(
+            f"ExecStartPre=/usr/bin/find {SHARED_TMP} -mindepth 1 -delete",
+            # A dead vLLM container's record would hold this one's name ("has dependent containers", podman 5.4, seen).
+            f"ExecStartPre=-/usr/bin/podman rm -v -f -i --depend {ray.NAME}",
+        ),
     )
     return ray.Desired(
         node=_peer(node),

@@ -49,6 +49,7 @@ class Store(Protocol):
 
     def image(self, reference: str) -> Found | None: ...
     def pull(self, reference: str) -> Iterable[Mapping[str, Any]]: ...
+    def keep(self, id: str, repository: str, tag: str) -> None: ...
     def room(self) -> int: ...
 
 
@@ -135,6 +136,7 @@ def run(request: Request, store: Store, writer: Writer, *, record: str) -> int:
         writer.tell(state="failed", error=str(error), hint=error.hint)
         return 1
     digest = words.digest(request.wanted, image.digest, image.digests, request.name.repository)
+    _keep(store, image, request.name.repository, digest)
     _remember(record, request.reference, digest)
     told = {"error": str(trouble), "hint": trouble.hint} if trouble else {"error": "", "hint": ""}
     writer.tell(state="present", digest=digest, id=image.id, size=image.size, **told)
@@ -194,6 +196,16 @@ def _check_room(reference: str, store: Store, layers: words.Layers) -> None:
             f"Cannot pull {reference}: it needs {needed / 1e9:.1f} GB or more, and {room / 1e9:.1f} GB are free",
             hint="make room where podman keeps its images (df -h /var/lib/containers /var/tmp); keep the image in use",
         )
+
+
+def _keep(store: Store, image: Found, repository: str, digest: str) -> None:
+    """A name that no pull moves, so that the digest finds it whatever becomes of the tag, and no pruning takes it."""
+    if not digest:
+        return
+    try:
+        store.keep(image.id, repository, f"strixd-{digest.partition(':')[2][:12]}")
+    except StrixdError as error:  # the image is here all the same, perhaps in a store that is only read
+        log.warning("%s", error)
 
 
 def _remember(path: str, reference: str, digest: str) -> None:

@@ -60,7 +60,11 @@ def render(container: Container) -> str:
             "KillMode=mixed",
             "LimitMEMLOCK=infinity",
             "TimeoutStopSec=20",
+            "SuccessExitStatus=143",  # how a container ends that was asked to stop
             *container.service,
+            "",
+            "[Quadlet]",
+            "DefaultDependencies=false",  # a start waits for the fabric by itself, never for the uplink
             "",
         )
     )

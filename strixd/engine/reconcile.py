@@ -127,7 +127,7 @@ class Reconciler:
             return views.unseen(resource.name, failure, self.host.now())
         self._seen[resource.name] = observed
         plan = resource.plan(desired, observed)
-        if plan.condition in ("blocked", "held", "stuck"):
+        if plan.condition in ("blocked", "held", "stuck") and resource.name in incidents.PATH:
             self._failed = self._failed if self._failed[0] else (resource.name, plan.why)
         if not plan.steps:
             self._holds.pop(resource.name, None)

@@ -157,7 +157,6 @@ def setup_logging(*, debug: bool, identifier: str = "strixd") -> None:
     handler: logging.Handler
     if under_journal():
         handler = JournalHandler(identifier)
-        handler.setFormatter(logging.Formatter("%(message)s"))  # or basicConfig would put level and name before it
     else:
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))

@@ -65,6 +65,12 @@ class Podman:
                     raise _rejected(f"pull {reference}", reference, str(item["error"]))
                 yield item
 
+    def keep(self, id: str, repository: str, tag: str) -> None:
+        """One more name for an image. An image that loses its last name, as when its tag is pulled anew, cannot be
+        found by its digest any more, although it is here."""
+        with self._client(f"name the image {id[:12]} {repository}:{tag}", repository, WITHIN) as client:
+            client.images.get(id).tag(repository, tag)
+
     def room(self) -> int:
         """Bytes free where images are kept, or where they are laid down while they come, if less."""
         with self._client("ask for podman's folders", "", WITHIN) as client:

@@ -147,7 +147,8 @@ def _facts(observed: Observed) -> tuple[str, ...]:
     said = observed.report
     if said.state != "present" or said.boot != observed.boot:
         return ()
-    return (f"{said.reference} at {said.digest[:19]}, {said.size / 1e9:.2f} GB",)
+    here = f"{said.reference} at {said.digest[:19]}, {said.size / 1e9:.2f} GB"
+    return (here, f"no newer one: {said.error}") if said.error else (here,)
 
 
 def runnable(said: Report) -> str:

@@ -38,6 +38,7 @@ class Store:
     there: dict[str, Found] = field(default_factory=dict)
     pulled: list[str] = field(default_factory=list)
     free: int = 100 << 30
+    kept: list[str] = field(default_factory=list)
     fails: str = ""
 
     def image(self, reference: str) -> Found | None:
@@ -50,6 +51,9 @@ class Store:
             raise Rejected(f"Cannot pull {reference}: {self.fails or 'manifest unknown'}", hint="look")
         yield {"status": "Download complete", "progressDetail": {}, "id": "1"}
         self.here[reference] = self.there[reference]
+
+    def keep(self, id: str, repository: str, tag: str) -> None:
+        self.kept.append(f"{repository}:{tag}")
 
     def room(self) -> int:
         return self.free
@@ -79,6 +83,7 @@ def test_the_first_pull_records_the_digest(tmp_path: Path) -> None:
     assert (done.status, done.recorded, store.pulled) == (0, OLD, [R])
     assert (done.report.state, done.report.digest, done.report.id) == ("present", OLD, OLD[-8:])
     assert (done.report.layers, done.report.size, done.report.error) == (0, 7, "")
+    assert store.kept == ["r.io/x:strixd-" + "a" * 12]
     assert done.report.at > 0
     assert done.report.boot
 
@@ -165,6 +170,14 @@ def test_no_room(tmp_path: Path) -> None:
     assert (done.status, store.pulled) == (1, [])
     assert done.report.error == f"Cannot pull {R}: it needs 1.1 GB or more, and 0.0 GB are free"
     assert "make room" in done.report.hint
+
+
+def test_a_store_that_is_only_read_is_good_enough(tmp_path: Path) -> None:
+    class Frozen(Store):
+        def keep(self, id: str, repository: str, tag: str) -> None:
+            raise Rejected("Cannot name the image: read-only")
+
+    assert fetch(Request(R), Frozen(here=registry(OLD)), tmp_path).status == 0
 
 
 def test_podman_is_away(tmp_path: Path) -> None:
