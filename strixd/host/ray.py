@@ -110,6 +110,9 @@ class RayByProbe:
         if self._line:
             self._line.send(self._record)
 
+    async def published(self) -> Mapping[str, str]:
+        return self._record
+
     async def watch(self, wake: Wake) -> None:
         """Serves the probe for ever."""
         self._wake = wake
