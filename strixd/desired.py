@@ -13,11 +13,12 @@ from strixd.fabric import Fabric
 from strixd.orders import Orders
 from strixd.ports import Profile, Zone
 from strixd.quadlet import Container
-from strixd.resources import firewall, image, network, ray, vllm
+from strixd.resources import cmdline, firewall, image, network, ray, vllm
 
-CLUSTER_KEY = "/etc/strixd/cluster.key"
-HUB_TOKEN = "/etc/strixd/hf-token"
-API_KEY = "/etc/strixd/api.key"
+SETTINGS = "/etc/strixd"
+CLUSTER_KEY = f"{SETTINGS}/cluster.key"
+HUB_TOKEN = f"{SETTINGS}/hf-token"
+API_KEY = f"{SETTINGS}/api.key"
 PROBE_FOLDER = "/run/strixd/probe"
 PROBE = str(Path(__file__).with_name("probe.py"))
 SHARED_TMP = "/var/lib/strixd/tmp"  # Ray's sessions and vLLM's sockets; root only, never the host's /tmp
@@ -29,6 +30,7 @@ _NAMESPACE = UUID("6a3d1b5e-52a5-4c0c-9b57-0e6a4c1f7d10")  # of strixd's own pro
 class Desired:
     """One value per resource; vllm is None on a worker, whose ranks are started by Ray."""
 
+    cmdline: cmdline.Desired
     firewall: firewall.Desired
     network: network.Desired
     image: image.Desired
@@ -38,6 +40,7 @@ class Desired:
 
 def derive(config: Config, node: Node, orders: Orders) -> Desired:
     return Desired(
+        cmdline=_cmdline(config),
         firewall=_firewall(config, node),
         network=_network(config, node),
         image=image.Desired(config.image.reference, config.image.pull, orders.update_after),
@@ -58,6 +61,19 @@ def zone(config: Config) -> str:
 
 def _fabric(node: Node) -> Fabric:
     return Fabric(node.interface, node.mac, node.driver)
+
+
+def _cmdline(config: Config) -> cmdline.Desired:
+    kernel = config.kernel
+    policy = cmdline.Policy(
+        iommu=kernel.iommu,
+        gtt_pages=kernel.gtt_pages,
+        gttsize_mib=kernel.gtt_mib if kernel.gttsize else 0,
+        pci_realloc=kernel.pci_realloc,
+        pcie_aspm=kernel.pcie_aspm,
+        arguments=kernel.arguments,
+    )
+    return cmdline.desired_arguments(policy)
 
 
 def _network(config: Config, node: Node) -> network.Desired:
@@ -128,16 +144,14 @@ def _environment(config: Config, node: Node) -> dict[str, str]:
 
 
 def _volumes(config: Config) -> tuple[str, ...]:
-    """Keys and tokens go in as files. with_host() drops those that do not exist."""
+    """Keys and tokens go in as files: the folder, so that a new token counts without a restart."""
     return (
         f"{config.model.folder}:/models",
         f"{SHARED_TMP}:/tmp",
         f"{CACHE}:/cache",
         f"{PROBE_FOLDER}:/strixd/probe",
         f"{PROBE}:/strixd/probe.py:ro",
-        f"{CLUSTER_KEY}:{CLUSTER_KEY}:ro",
-        f"{HUB_TOKEN}:{HUB_TOKEN}:ro",
-        f"{API_KEY}:{API_KEY}:ro",
+        f"{SETTINGS}:{SETTINGS}:ro",
     )
 
 
@@ -164,7 +178,6 @@ def _ray(config: Config, node: Node, orders: Orders) -> ray.Desired:
         container=container,
         reference=config.image.reference,
         key=CLUSTER_KEY if _tokens(config) else "",
-        token=HUB_TOKEN,
         settings=settings_hash(config),
         version=__version__,
         retry_after=orders.at,
@@ -195,10 +208,10 @@ def _vllm(config: Config, node: Node, orders: Orders) -> vllm.Desired:
         local=f"{config.model.folder}/{model}",
         path=f"/models/{model}",
         url=f"http://{f'[{host}]' if listen.version == 6 else host}:{config.model.port}",
+        key=CLUSTER_KEY if _tokens(config) else "",
         api_key=API_KEY if _open(config) else "",
         fabric=_fabric(node),
         management=config.fabric.management,
-        token=HUB_TOKEN,
         retry_after=orders.at,
     )
 

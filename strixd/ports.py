@@ -112,6 +112,11 @@ class Firewall(Protocol):
         """Change the zone in force now; "" takes the interface out of its zone (the default one applies)."""
 
 
+KERNEL_CMDLINE = "/etc/kernel/cmdline"
+DEFAULT_GRUB = "/etc/default/grub"
+"""What kernels that are installed later copy, and what grub2-mkconfig writes into every entry (GRUB_CMDLINE_LINUX)."""
+
+
 @dataclass(frozen=True, slots=True)
 class BootEntry:
     """A boot loader entry: `options` is its kernel command line, as written."""
@@ -128,17 +133,18 @@ class Boot:
     tool: str
     running: str
     entries: tuple[BootEntry, ...] = ()
-    kernel_cmdline: str | None = None  # /etc/kernel/cmdline, copied for later kernels; None: no such file
-    default_grub: str | None = None  # GRUB_CMDLINE_LINUX of /etc/default/grub
+    kernel_cmdline: str | None = None  # KERNEL_CMDLINE; None: no such file
+    default_grub: str | None = None  # GRUB_CMDLINE_LINUX in DEFAULT_GRUB; None: no such file
 
 
 class BootLoader(Protocol):
     """grubby and the files it edits."""
 
     async def read(self) -> Boot: ...
-    async def change(self, *, add: tuple[str, ...], remove: tuple[str, ...]) -> None:
-        """In every entry but rescue ones and in what later kernels copy: set `add` ("key" or "key=value", a
-        value replaces the key's earlier ones) and take out `remove` (exact, as written)."""
+    async def change(self, options: Mapping[str, str]) -> None:
+        """Make the command line at each of these places read exactly so, byte for byte, and leave all else as it is.
+        A place is the name of a boot entry, KERNEL_CMDLINE or DEFAULT_GRUB; one that is gone meanwhile is passed over.
+        Blanks around a line are no part of it. On disk when this returns."""
 
 
 @dataclass(frozen=True, slots=True)

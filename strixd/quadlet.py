@@ -16,7 +16,8 @@ FOLDER = "/run/containers/systemd"
 class Container:
     """What both workloads differ in. `command` runs through a login shell of the image, whose profile sets up
     ROCm and the Python environment. `volumes` are "SOURCE:TARGET[:ro]"; `before` is shell text that comes first;
-    `service` and `unit` are further lines of those sections."""
+    `keys` differs with the keys that are read at a start, so that no container runs on with an old one; `service` and
+    `unit` are further lines of those sections."""
 
     name: str
     description: str
@@ -28,6 +29,7 @@ class Container:
     podman: tuple[str, ...] = ()
     init: bool = False
     before: str = ""
+    keys: str = ""
     unit: tuple[str, ...] = ()
     service: tuple[str, ...] = ()
 
@@ -67,6 +69,7 @@ def render(container: Container) -> str:
 def _container(container: Container) -> tuple[str, ...]:
     return (
         f"ContainerName={container.name}",
+        f"# keys: {container.keys or 'none'}",
         f"Image={container.image}",
         "Pull=never",
         "Network=host",

@@ -88,6 +88,7 @@ class Stop:
         await host.units.stop(self.unit)
 
 
+SIGNALLED = 128  # podman's exit status for a container whose process died of a signal, plus its number
 UP = ("active", "activating", "reloading")
 
 
@@ -111,6 +112,8 @@ def ended(unit: Unit) -> str:
         return ""
     if unit.result in ("signal", "core-dump"):
         return f"killed by signal {unit.status}"
+    if unit.status > SIGNALLED:
+        return f"killed by signal {unit.status - SIGNALLED}"
     if unit.result in ("", "success", "exit-code"):
         return f"ended with status {unit.status}"
     return f"failed: {unit.result}"

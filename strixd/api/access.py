@@ -91,7 +91,7 @@ class Access:
         groups = CHANGERS if need == "change" else f"{CHANGERS} or {OBSERVERS}"
         wanted = CHANGERS if need == "change" else OBSERVERS
         raise NotPermitted(
-            f"Cannot {method}: it takes root or membership in the group {groups}, and uid {peer.uid} has neither",
+            f"Cannot call {method}: it takes root or membership in the group {groups}, and uid {peer.uid} has neither",
             hint=f"sudo usermod --append --groups {wanted} USER, then log in again",
         )
 

@@ -142,7 +142,7 @@ def _told(progress: Progress) -> Message:
 
 
 async def _until_answering(door: Door, ordered: Ordered) -> AsyncIterator[Reply]:
-    journey = Journey(ordered.model, door.status().passes)
+    journey = Journey(ordered.model, door.ordered())
     async for status in _states(door):
         journey, news = advance(journey, status, time.monotonic())
         for progress in news:

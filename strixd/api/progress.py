@@ -35,11 +35,11 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """What has been said so far of the way to `model`. States up to pass number `passes` are older than the
-    order. `trouble`: since when (in the caller's clock) a resource has not been able to go on."""
+    """What has been said so far of the way to `model`. States that know no order as new
+    as `ordered` are older. `trouble`: since when (in the caller's clock) a resource has not been able to go on."""
 
     model: str
-    passes: int
+    ordered: float
     done: tuple[Stage, ...] = ("order",)
     said: Progress | None = None
     trouble: Mapping[str, float] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Journey:
 
 def advance(journey: Journey, status: Status, now: float) -> tuple[Journey, tuple[Progress, ...]]:
     """What is new with this state. Raises CannotServe when the way ends here."""
-    if status.passes <= journey.passes:
+    if status.ordered < journey.ordered:
         return journey, ()
     journey = replace(journey, trouble=_trouble(journey, status, now))
     news = []

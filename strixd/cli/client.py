@@ -43,7 +43,7 @@ def call(path: str, method: str, parameters: wire.Message | None = None, *, pati
         if reply is not None:
             return reply
         if time.monotonic() > end:
-            raise Unavailable(f"Cannot {method}: strixd has not answered for {patience:.0f} s", hint=_RUNS)
+            raise Unavailable(f"Cannot call {method}: strixd has not answered for {patience:.0f} s", hint=_RUNS)
     raise AssertionError("replies ended without one")
 
 
@@ -67,7 +67,7 @@ def replies(
         except Dropped:
             dropped = dropped or time.monotonic()
         if time.monotonic() - dropped > PATIENCE:
-            raise Unavailable(f"Cannot {method}: strixd at {path} hangs up without an answer", hint=_RUNS)
+            raise Unavailable(f"Cannot call {method}: strixd at {path} hangs up without an answer", hint=_RUNS)
         time.sleep(0.1)
 
 
@@ -138,10 +138,10 @@ def _parameters(method: str, message: wire.Message) -> wire.Message:
     parameters = message.get("parameters", {})
     name = message.get("error")
     if not isinstance(parameters, dict) or not isinstance(name, str | None):
-        raise Refused(f"Cannot {method}: what answers there does not speak Varlink")
+        raise Refused(f"Cannot call {method}: what answers there does not speak Varlink")
     if name is None:
         return parameters
     if name.startswith(f"{wire.SERVICE}."):
         said = f"{name.rpartition('.')[2]} {' '.join(map(str, parameters.values()))}"
-        raise Refused(f"Cannot {method}: strixd says {said}", hint="strixd-cli version    compares the versions")
+        raise Refused(f"Cannot call {method}: strixd says {said}", hint="strixd-cli version    compares the versions")
     raise Remote(name, parameters)

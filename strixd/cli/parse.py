@@ -133,6 +133,8 @@ def _known(name: str, command: Command | None) -> Option:
     for option in options:
         if name in (option.name, f"-{option.short}"):
             return option
+    if command is None and any(name == option.name for each in COMMANDS for option in each.options):
+        raise _wrong(None, f'the option "{name}" comes after its command')
     problem = f'there is no option "{name}"{meant(name, [option.name for option in options])}'
     if command is not None and command.rest:
         problem += f'; options for vllm come after "--": strixd-cli {command.name} {command.words[0].name} -- {name}'

@@ -25,11 +25,12 @@ _POSITION = re.compile(r" \(at (?:line ([0-9]+), column [0-9]+|end of document)\
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A good file: what it says, and where it says it."""
+    """A good file: what it says, where it says it, and its text."""
 
     path: str
     config: Config
     lines: Lines
+    text: str
 
 
 def load(path: Path) -> Config:
@@ -49,7 +50,7 @@ def parse(text: str, name: str) -> ConfigFile:
     problems = (*decoded.problems, *rules.check(rules.Written(decoded.sound, lines)))
     if problems or decoded.value is None:
         raise ConfigError(_complaints(problems, lines, name))
-    return ConfigFile(name, decoded.value, lines)
+    return ConfigFile(name, decoded.value, lines, text)
 
 
 def _complaints(problems: tuple[Problem, ...], lines: Lines, name: str) -> tuple[str, ...]:

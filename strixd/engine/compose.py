@@ -38,6 +38,7 @@ def status(wish: Wish, told: Told) -> Status:
         since=told.since,
         at=told.at,
         passes=told.passes,
+        ordered=wish.orders.at,
         problem=wish.problem,
         resources=tuple(told.views.values()),
         members=_members(wish, told.seen.get("ray")),

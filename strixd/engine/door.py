@@ -18,6 +18,9 @@ class Door(Protocol):
         """Waits until the status differs from number `seen` and returns its number. The newest is what counts: a
         slow reader skips states and holds nothing up. Start with 0 for an answer at once."""
 
+    def ordered(self) -> float:
+        """When the newest order was recorded. A status whose `ordered` is older knows nothing of it."""
+
     async def preview(self) -> tuple[PlanView, ...]:
         """Reads cluster.toml and the host now, and says what an apply would do. Changes nothing. Raises ConfigError."""
 

@@ -31,10 +31,13 @@ class Engine:
     async def changed(self, seen: int) -> int:
         return await self._loop.changed(seen)
 
+    def ordered(self) -> float:
+        return self._orders.at
+
     async def preview(self) -> tuple[PlanView, ...]:
         wish = self._loop.wish
-        file = wish.read()
-        return tuple([await self._look(resource, desired) for resource, desired in wish.wanted(file)])
+        then = replace(wish, file=wish.read())
+        return tuple([await self._look(resource, desired) for resource, desired in then.wanted()])
 
     async def _look(self, resource: Any, desired: object) -> PlanView:
         try:
@@ -45,6 +48,7 @@ class Engine:
 
     async def apply(self) -> None:
         self.reread()
+        await memory.save_last_good(self._files, self._loop.wish.file.text)
         await self._order(replace(self._orders, at=self._loop.host.now()), "apply")
         await self._loop.after_pass()
 
@@ -52,11 +56,12 @@ class Engine:
         """Raises ConfigError, after noting it in the status: the last good file stays in force."""
         wish = self._loop.wish
         try:
-            wish.file, wish.problem = wish.read(), ""
+            self._loop.wish = replace(wish, file=wish.read(), problem="")
         except Refused as problem:
-            wish.problem = str(problem)
-            self._loop.wake("cluster.toml cannot be used")
+            self._loop.wish = replace(wish, problem=str(problem))
             raise
+        finally:
+            self._loop.wake("cluster.toml was read again")
 
     async def serve(self, model: str, arguments: tuple[str, ...]) -> None:
         self._only_on_head()
@@ -97,7 +102,7 @@ class Engine:
         """On disk before it counts."""
         async with self._writing:
             await memory.save_orders(self._files, orders)
-            self._loop.wish.orders = orders
+            self._loop.wish = replace(self._loop.wish, orders=orders)
         log.info("Ordered: %s", words, extra=messages.fields("ORDER"))
         self._loop.lift()
         self._loop.wake(words)

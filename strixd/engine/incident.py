@@ -12,14 +12,14 @@ PATH = ("network", "firewall", "image", "ray", "vllm")
 """What an answer depends on, in the order in which one fault explains the next."""
 
 
-def begin(views: Mapping[str, ResourceView], failed: str, now: float) -> Incident | None:
-    """None while all is well. `failed`: the first workload that was found ended, or failure, of this pass; without one
-    the cause is the lowest layer that is not ok."""
+def begin(views: Mapping[str, ResourceView], resource: str, cause: str, *, now: float) -> Incident | None:
+    """None while all is well. `resource`, `cause`: the first workload found ended, or failure, of this pass; without
+    one the lowest layer that is not ok is the cause."""
     bad = [views[name] for name in PATH if name in views and views[name].condition != "ok"]
     if not bad:
         return None
-    cause = failed or f"{bad[0].name}: {bad[0].why}"
-    resource = cause.partition(":")[0]
+    if not resource:
+        resource, cause = bad[0].name, bad[0].why
     return Incident(uuid4().hex[:8], resource, cause, began=now, ended=0.0, moments=(Moment("noticed", now),))
 
 

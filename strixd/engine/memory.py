@@ -14,6 +14,7 @@ from strixd.ports import Files
 
 ORDERS = "/var/lib/strixd/orders.json"
 INCIDENTS = "/var/lib/strixd/incidents.json"
+LAST_GOOD = "/var/lib/strixd/last-good.toml"
 KEPT = 50  # incidents
 
 
@@ -37,3 +38,9 @@ async def load_incidents(files: Files) -> tuple[Incident, ...]:
 
 async def save_incidents(files: Files, incidents: tuple[Incident, ...]) -> None:
     await files.write(INCIDENTS, json.dumps([asdict(one) for one in incidents[-KEPT:]]), mode=0o644)
+
+
+async def save_last_good(files: Files, text: str) -> None:
+    """Written only when it differs: a daemon start with nothing new writes nothing."""
+    if await files.read(LAST_GOOD) != text:
+        await files.write(LAST_GOOD, text)

@@ -37,7 +37,9 @@ class Reconciler:
     """`beat` is called after every pass and before every step."""
 
     def __init__(self, host: Host, wish: Wish, beat: Callable[[], None]) -> None:
-        self.host, self.wish = host, wish
+        self.host = host
+        self.wish = wish  # what is asked for now; replaced whole by the engine
+        self._wish = wish  # what the present pass works on, and what the status speaks of
         self._beat = beat
         self._wake = asyncio.Event()
         self._told = asyncio.Condition()
@@ -50,7 +52,7 @@ class Reconciler:
         self._incident: Incident | None = None
         self._past: tuple[Incident, ...] = ()
         self._answered_under: object = None
-        self._failed = ""
+        self._failed: tuple[str, str] = ("", "")
         self._started = 0.0
         self._moved = self._since = host.now()
         self._status: Status | None = None
@@ -104,9 +106,10 @@ class Reconciler:
     async def _pass(self) -> None:
         self._wake.clear()
         self._begun += 1
-        begun, self._failed, at = self._begun, "", self.host.now()
+        begun, self._failed, at = self._begun, ("", ""), self.host.now()
+        self._wish = self.wish
         before = {name: (view.condition, view.why) for name, view in self._views.items()}
-        wanted = self.wish.wanted()
+        wanted = self._wish.wanted()
         for resource, desired in wanted:
             self._note(await self._tend(resource, desired))
         for name in set(self._views) - {resource.name for resource, _ in wanted}:
@@ -125,14 +128,14 @@ class Reconciler:
         self._seen[resource.name] = observed
         plan = resource.plan(desired, observed)
         if plan.condition in ("blocked", "held", "stuck"):
-            self._failed = self._failed or f"{resource.name}: {plan.why}"
+            self._failed = self._failed if self._failed[0] else (resource.name, plan.why)
         if not plan.steps:
             self._holds.pop(resource.name, None)
             return self._view(plan)
         return await self._act(resource, desired, plan)
 
     async def _act(self, resource: Resource[Any, Any], desired: object, plan: Plan) -> ResourceView:
-        if self.wish.orders.paused:
+        if self._wish.orders.paused:
             return self._view(replace(plan, condition="waiting", why="paused", hint="strixd-cli resume"))
         if unmet := self._unmet(resource, desired):
             why = f"{plan.why}; {unmet}" if plan.why else unmet
@@ -171,7 +174,8 @@ class Reconciler:
         name, failure = resource.name, outcome.failure
         if failure is None:
             self._holds.pop(name, None)
-            return self._view(outcome.plan)
+            begun = resource.supervised and outcome.plan.steps  # asked for, and not to be seen yet
+            return self._view(replace(outcome.plan, condition="waiting", why="started") if begun else outcome.plan)
         held = hold(self._holds.get(name), (desired, outcome.plan.steps), failure, self.host.now())
         self._holds[name] = held
         views.log_failure(name, held, outcome.undone)
@@ -197,8 +201,8 @@ class Reconciler:
 
     async def _account(self, at: float) -> None:
         """Incidents: begun when an answering model no longer answers although nobody asked for a change."""
-        vllm, under = self._views.get("vllm"), self.wish.basis()
-        if vllm is not None and vllm.condition == "ok" and self.wish.orders.model:
+        vllm, under = self._views.get("vllm"), self._wish.basis()
+        if vllm is not None and vllm.condition == "ok" and self._wish.orders.model:
             self._answered_under = under
             await self._close()
         elif under != self._answered_under:
@@ -208,10 +212,10 @@ class Reconciler:
         self._incident = self._incident and incidents.started(self._incident, self._started)
 
     def _begin(self, at: float) -> None:
-        self._incident = incidents.begin(self._views, self._failed, at)
+        self._incident = incidents.begin(self._views, *self._failed, now=at)
         if begun := self._incident:
             extra = messages.fields("INCIDENT_BEGAN", incident=begun.id)
-            log.warning("Incident %s: %s", begun.id, begun.cause, extra=extra)
+            log.warning("Incident %s: %s: %s", begun.id, begun.resource, begun.cause, extra=extra)
 
     async def _close(self) -> None:
         if self._incident is None:
@@ -225,7 +229,7 @@ class Reconciler:
     def _compose(self) -> Status:
         last = self._incident or (self._past[-1] if self._past else None)
         told = status.Told(self._views, self._seen, last, passes=self._passes, since=self._since, at=self.host.now())
-        return status.status(self.wish, told)
+        return status.status(self._wish, told)
 
     async def _tell(self) -> None:
         before, self._status = self._status, self._compose()

@@ -79,7 +79,8 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The whole of it. `problem` is what is wrong with the file itself, if anything: the last good one is then kept."""
+    """The whole of it. `ordered`: the time of the newest order that the last pass knew. `problem`: what is wrong with
+    the file itself, if anything: the last good one is then kept."""
 
     version: str
     node: str
@@ -91,6 +92,7 @@ class Status:
     since: float
     at: float
     passes: int
+    ordered: float
     problem: str
     resources: tuple[ResourceView, ...]
     members: tuple[MemberView, ...]

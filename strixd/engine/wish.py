@@ -10,35 +10,38 @@ from strixd.config import Config, Node
 from strixd.desired import derive
 from strixd.orders import Orders
 from strixd.plan import Resource
+from strixd.resources.cmdline import Cmdline
 from strixd.resources.firewall import Firewall
 from strixd.resources.image import Image
 from strixd.resources.network import Network
 from strixd.resources.ray import Ray
 from strixd.resources.vllm import Vllm
 
-RESOURCES: tuple[Resource[Any, Any], ...] = (Firewall(), Network(), Image(), Ray(), Vllm())
+RESOURCES: tuple[Resource[Any, Any], ...] = (Cmdline(), Firewall(), Network(), Image(), Ray(), Vllm())
 """The firewall comes before the link: a profile that names a zone of ours needs the zone to be there."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """cluster.toml as read: what it says, and which node of it this host is."""
+    """cluster.toml as read: what it says, which node of it this host is, and its text (for the last good copy)."""
 
     config: Config
     node: Node
+    text: str = ""
 
 
+@dataclass(frozen=True, slots=True)
 class Wish:
     """`read` reads cluster.toml now and raises ConfigError. `problem`: why the file in force is not the present one."""
 
-    def __init__(self, file: File, orders: Orders, read: Callable[[], File], problem: str = "") -> None:
-        self.file, self.orders, self.problem = file, orders, problem
-        self.read = read
+    file: File
+    orders: Orders
+    read: Callable[[], File]
+    problem: str = ""
 
-    def wanted(self, file: File | None = None) -> tuple[tuple[Resource[Any, Any], Any], ...]:
-        """Each resource that this node has, with what it must be, by the file in force or by another one."""
-        file = file or self.file
-        desired = derive(file.config, file.node, self.orders)
+    def wanted(self) -> tuple[tuple[Resource[Any, Any], Any], ...]:
+        """Each resource that this node has, with what it must be."""
+        desired = derive(self.file.config, self.file.node, self.orders)
         pairs = ((resource, getattr(desired, resource.name)) for resource in RESOURCES)
         return tuple((resource, one) for resource, one in pairs if one is not None)
 

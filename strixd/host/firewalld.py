@@ -6,6 +6,7 @@ never kept. It has one error name for everything; what went wrong is the prefix 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ CONFIG = Remote(SERVICE, f"{ROOT}/config", f"{SERVICE}.config")
 CONFIG_ZONE = f"{SERVICE}.config.zone"
 RELOAD = 30.0
 """Seconds for a reload; it takes 0.2 s with the default zones, more with many rules."""
+LOOKS, LOOK = 3, 0.1
+"""How often, and after how many seconds, to see after a reload whether interfaces are where they were."""
 
 Settings = Mapping[str, Any]
 """A zone's settings as getSettings2 and getZoneSettings2 tell them, unpacked; empty ones are left out."""
@@ -50,6 +53,7 @@ class Firewalld:
     def watch(self, wake: Wake) -> None:
         """Wakes when firewalld comes, goes or reloads, when an interface changes its zone or a zone is redefined."""
         on = self._bus.subscribe
+        self._bus.on_connected(lambda: wake("the system bus is there"))
         self._bus.on_owner(SERVICE, lambda _: wake("firewalld came or went"))
         on(Remote(SERVICE, "", SERVICE), "Reloaded", lambda _: wake("firewalld was reloaded"))
         on(Remote(SERVICE, "", RUNTIME.interface), "", lambda _: wake("a firewall zone changed"))
@@ -91,8 +95,17 @@ class Firewalld:
             await self._reload(name, doing)
 
     async def move(self, interface: str, zone: str) -> None:
+        if not zone:
+            await self._take_out(interface)
+            return
         doing = f"move {interface} to the firewall zone {zone}"
         await self._bus.call(RUNTIME, "changeZoneOfInterface", "ss", zone, interface, doing=doing)
+
+    async def _take_out(self, interface: str) -> None:
+        """To changeZoneOfInterface "" would be the default zone, by name and for good."""
+        if await self.zone_of(interface):
+            doing = f"take {interface} out of its firewall zone"
+            await self._bus.call(RUNTIME, "removeInterface", "ss", "", interface, doing=doing)
 
     async def _enforce(self, zone: Zone, doing: str) -> None:
         """A reload only for a zone or a target that firewalld does not run with yet."""
@@ -108,10 +121,17 @@ class Firewalld:
         before = await self._zones_in_force()
         await self._bus.call(MAIN, "reload", within=RELOAD, doing=doing)
         after = await self._zones_in_force()
-        placed = {interface for zone in after.values() for interface in zone.get("interfaces", ())}
         for zone in before.keys() & after.keys() - {name}:
             await self._change(zone, before[zone], after[zone], doing)
-            for interface in set(before[zone].get("interfaces", ())) - placed:
+        places = {each: zone for zone in before.keys() & after.keys() for each in before[zone].get("interfaces", ())}
+        for _ in range(LOOKS):
+            await self._place(places)
+            await asyncio.sleep(LOOK)
+
+    async def _place(self, places: Mapping[str, str]) -> None:
+        """Interfaces into their zones; NetworkManager, told of a reload, puts its own into those of its profiles."""
+        for interface, zone in places.items():
+            if await self.zone_of(interface) != zone:
                 await self.move(interface, zone)
 
     async def _change(self, name: str, want: Settings, now: Settings, doing: str) -> None:

@@ -44,6 +44,7 @@ class NetworkManager:
     def watch(self, wake: Wake) -> None:
         """Wakes when NetworkManager comes or goes, a device changes its state, or a profile is changed."""
         on = self._bus.subscribe
+        self._bus.on_connected(lambda: wake("the system bus is there"))
         self._bus.on_owner(SERVICE, lambda _: wake("NetworkManager came or went"))
         on(Remote(SERVICE, "", DEVICE), "StateChanged", lambda _: wake("a network device changed its state"))
         on(Remote(SERVICE, "", PROFILE), "Updated", lambda _: wake("a network profile was changed"))

@@ -93,7 +93,7 @@ class VllmApi:
                 return
             before, self._answer = self._answer, answer
             if (before.error, before.at > 0) != (answer.error, answer.at > 0):
-                logger.info("%s: %s", served.model, answer.error or "answers")
+                logger.debug("%s: %s", served.model, answer.error or "answers")
                 wake(answer.error or "the model answers")
             await asyncio.sleep(run.pause(answer))
 

@@ -18,11 +18,12 @@ PRIORITY = 100  # above every automatic profile (-999..0)
 
 @dataclass(frozen=True, slots=True)
 class SaveProfile:
-    """Make the stored profile be `profile`."""
+    """Make the stored profile be `profile`. `active_on`: the link on which the earlier one is in force."""
 
     effect: ClassVar[Effect] = Effect.NOW
     profile: Profile
     before: Profile | None
+    active_on: str = ""
 
     def __str__(self) -> str:
         p = self.profile
@@ -32,10 +33,31 @@ class SaveProfile:
         )
 
     def undo(self) -> Step:
+        if self.before and self.active_on:
+            return Restore(self.before, self.active_on)
         return SaveProfile(self.before, self.profile) if self.before else DeleteProfile(self.profile)
 
     async def apply(self, host: Host) -> None:
         await host.network.save(self.profile)
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Store an earlier profile of ours again and put it in force: what is stored alone changes no link."""
+
+    effect: ClassVar[Effect] = Effect.NOW
+    profile: Profile
+    interface: str
+
+    def __str__(self) -> str:
+        return f'put profile "{self.profile.name}" back in force on {self.interface}'
+
+    def undo(self) -> Step | None:
+        return None
+
+    async def apply(self, host: Host) -> None:
+        await host.network.save(self.profile)
+        await host.network.activate(self.profile.uuid, self.interface)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +79,8 @@ class DeleteProfile:
 
 @dataclass(frozen=True, slots=True)
 class Activate:
-    """Let a profile have the device; `before` had it ("" for none)."""
+    """Let a profile have the device; `before` had it ("" for none). Taking back what the same profile was before is
+    the work of SaveProfile."""
 
     effect: ClassVar[Effect] = Effect.NOW
     interface: str
@@ -70,7 +93,9 @@ class Activate:
         instead = f' instead of "{self.before_name}"' if self.before_name and self.before != self.uuid else ""
         return f'activate profile "{self.name}" on {self.interface}{instead}'
 
-    def undo(self) -> Step:
+    def undo(self) -> Step | None:
+        if self.before == self.uuid:
+            return None
         if not self.before:
             return Disconnect(self.interface, self.uuid, self.name)
         return Activate(self.interface, self.before, self.before_name, self.uuid, self.name)
@@ -139,7 +164,8 @@ class Network:
         wanted = _wanted(desired, link)
         steps: tuple[Step, ...] = ()
         if observed.profile != wanted:
-            steps = (SaveProfile(wanted, observed.profile),)
+            active_on = link.name if device.profile == wanted.uuid else ""
+            steps = (SaveProfile(wanted, observed.profile, active_on),)
         if not link.carrier:
             why, hint = f"no carrier on {link.name}", f"check the cable and the other end; ethtool {link.name}"
             return Plan(self.name, steps, "blocked", why, hint, facts)

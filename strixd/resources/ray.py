@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import ClassVar
 
 from strixd import workload
 from strixd.fabric import Fabric, Pick, pick
 from strixd.plan import Effect, Plan, Step
-from strixd.ports import Host, Member, RayReport, Unit
+from strixd.ports import Files, Host, Member, RayReport, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import image
 
@@ -52,7 +53,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """`container` lacks what only the host knows: image, devices, interface, token. `retry_after`: when a person
+    """`container` lacks what only the host knows: image, devices, interface, keys. `retry_after`: when a person
     last gave an order or an apply; what failed before that is tried again."""
 
     node: Peer
@@ -64,7 +65,6 @@ class Desired:
     container: Container
     reference: str
     key: str  # path of the cluster key, "" when the file turns Ray's authentication off
-    token: str  # path of the Hugging Face token, which need not exist
     settings: str  # hash of what must agree between nodes
     version: str
     retry_after: float
@@ -77,7 +77,8 @@ class Observed:
     boot: str
     text: str | None
     unit: Unit
-    present: tuple[str, ...]  # those of devices, key and token that exist
+    devices: tuple[str, ...]  # those of the file's that exist
+    keys: str  # fingerprint; "" without a key
     report: RayReport | None
     published: Mapping[str, str]
     now: float
@@ -101,7 +102,8 @@ class Ray:
             boot=host.identity.boot,
             text=await host.files.read(desired.container.path),
             unit=unit,
-            present=await host.files.present((*desired.container.devices, desired.key, desired.token)),
+            devices=await host.files.present(desired.container.devices),
+            keys=await fingerprint(host.files, desired.key),
             report=await host.ray.report(),
             published=await host.ray.published(),
             now=host.now(),
@@ -109,7 +111,7 @@ class Ray:
         )
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
-        if desired.key and desired.key not in observed.present:
+        if desired.key and not observed.keys:
             why = f"no {desired.key}: without it Ray would obey anybody on the link"
             hint = f"strixd-cli key new on one node, then copy {desired.key} to the others"
             return Plan(self.name, condition="blocked", why=why, hint=hint)
@@ -126,19 +128,23 @@ class Ray:
         return _membership(self.name, desired, observed)
 
 
+async def fingerprint(files: Files, *paths: str) -> str:
+    """Differs when a key does, and tells nothing of it: keys are random. "" when there is none."""
+    keys = "".join([await files.read(path) or "" for path in paths if path]).strip()
+    return sha256(keys.encode()).hexdigest()[:16] if keys else ""
+
+
 def complete(desired: Desired, observed: Observed) -> Container:
     """The container with what only this host knows."""
     assert observed.pick.link
-    return with_host(desired.container, observed.image, observed.pick.link.name, observed.present)
+    base = replace(desired.container, devices=observed.devices, keys=observed.keys)
+    return with_host(base, observed.image, observed.pick.link.name)
 
 
-def with_host(base: Container, report: image.Report, interface: str, present: tuple[str, ...]) -> Container:
+def with_host(base: Container, report: image.Report, interface: str) -> Container:
     """Interface names are per node: they are set here and never copied from the head to a worker."""
     own = {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}
-    optional = tuple(v for v in base.volumes if not v.startswith("/etc/strixd/") or v.partition(":")[0] in present)
-    devices = tuple(d for d in base.devices if d in present)
-    environment = {**own, **base.environment}
-    return replace(base, image=image.runnable(report), environment=environment, devices=devices, volumes=optional)
+    return replace(base, image=image.runnable(report), environment={**own, **base.environment})
 
 
 def _down(name: str, desired: Desired, observed: Observed) -> Plan:

@@ -16,7 +16,7 @@ from strixd.plan import Plan
 from strixd.ports import Answer, Host, Served, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import image
-from strixd.resources.ray import with_host
+from strixd.resources.ray import fingerprint, with_host
 
 NAME = "strixd-vllm"
 USAGE = 2  # vllm's exit status for arguments that it does not know
@@ -40,10 +40,10 @@ class Desired:
     local: str
     path: str
     url: str
+    key: str
     api_key: str
     fabric: Fabric
     management: tuple[str, ...]
-    token: str
     retry_after: float
 
 
@@ -53,7 +53,9 @@ class Observed:
     image: image.Report
     text: str | None
     unit: Unit
-    present: tuple[str, ...]
+    present: tuple[str, ...]  # those of devices and model folder that exist
+    keys: str
+    api_key: bool
     answer: Answer
     now: float
     refusal: str = ""
@@ -73,7 +75,7 @@ class Vllm:
         running = unit.active == "active" and desired.container is not None
         served = Served(desired.url, desired.model, unit.invocation, desired.api_key) if running else None
         devices = desired.container.devices if desired.container else ()
-        seen = await host.files.present((*devices, desired.token, desired.api_key or desired.local, desired.local))
+        seen = await host.files.present((*devices, desired.local))
         remote = bool(desired.model) and desired.local not in seen and not running
         return Observed(
             pick=pick(desired.fabric, await host.links.read(), management=desired.management),
@@ -81,6 +83,8 @@ class Vllm:
             text=await host.files.read(f"/run/containers/systemd/{NAME}.container"),
             unit=unit,
             present=seen,
+            keys=await fingerprint(host.files, desired.key, desired.api_key),
+            api_key=bool(await fingerprint(host.files, desired.api_key)),
             answer=await host.model.look(served),
             now=host.now(),
             refusal=await host.hub.refusal(desired.model) if remote else "",
@@ -95,7 +99,7 @@ class Vllm:
             return Plan(self.name, steps, facts=("no model is ordered",))
         if observed.pick.link is None:
             return Plan(self.name, condition="blocked", why=observed.pick.why)
-        if desired.api_key and desired.api_key not in observed.present:
+        if desired.api_key and not observed.api_key:
             why = f"no {desired.api_key}, and [model] listen opens the API to other hosts"
             hint = f"write a key into {desired.api_key} (mode 0600), or listen on 127.0.0.1"
             return Plan(self.name, condition="blocked", why=why, hint=hint)
@@ -116,7 +120,9 @@ def complete(desired: Desired, observed: Observed) -> Container:
     """The container with what only this host knows."""
     assert desired.container
     assert observed.pick.link
-    full = with_host(desired.container, observed.image, observed.pick.link.name, observed.present)
+    devices = tuple(device for device in desired.container.devices if device in observed.present)
+    base = replace(desired.container, devices=devices, keys=observed.keys)
+    full = with_host(base, observed.image, observed.pick.link.name)
     model = desired.path if desired.local in observed.present else desired.model
     return replace(full, command=tuple(model if word == MODEL else word for word in full.command))
 

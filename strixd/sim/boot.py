@@ -1,11 +1,12 @@
-"""The boot loader's entries and the files that later kernels copy; edits are by key, as the port has it."""
+"""The boot loader's entries and the files that later kernels copy."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from strixd.errors import Rejected
-from strixd.ports import Boot, BootEntry
+from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry
 from strixd.sim.gate import Gate
 
 ROOT = "root=UUID=5e3f ro quiet"
@@ -20,13 +21,6 @@ FEDORA = Boot(
     kernel_cmdline=ROOT,
     default_grub="quiet",
 )
-
-
-def edited(options: str, *, add: tuple[str, ...], remove: tuple[str, ...]) -> str:
-    """`options` without `remove` and the earlier values of the keys of `add`, then `add`."""
-    keys = {argument.partition("=")[0] for argument in add}
-    kept = [word for word in options.split() if word not in remove and word.partition("=")[0] not in keys]
-    return " ".join((*kept, *add))
 
 
 @dataclass(slots=True)
@@ -47,23 +41,22 @@ class SimBoot:
         async with self._gate.read("boot", "read"):
             return self._files.content
 
-    async def change(self, *, add: tuple[str, ...], remove: tuple[str, ...]) -> None:
-        async with self._gate.write("boot", "change", add, remove):
+    async def change(self, options: Mapping[str, str]) -> None:
+        async with self._gate.write("boot", "change", options):
             boot = self._files.content
             if not boot.tool:
-                raise Rejected("Cannot change kernel arguments: nothing here can (no grubby)")
-            self._files.content = change(boot, add=add, remove=remove)
+                raise Rejected("Cannot change kernel arguments: no grubby on this host")
+            self._files.content = changed(boot, options)
 
 
-def change(boot: Boot, *, add: tuple[str, ...], remove: tuple[str, ...]) -> Boot:
-    def edit(text: str) -> str:
-        return edited(text, add=add, remove=remove)
-
+def changed(boot: Boot, options: Mapping[str, str]) -> Boot:
+    entries = tuple(replace(entry, options=options.get(entry.name, entry.options)) for entry in boot.entries)
+    copied, default = boot.kernel_cmdline, boot.default_grub
     return replace(
         boot,
-        entries=tuple(e if e.rescue else replace(e, options=edit(e.options)) for e in boot.entries),
-        kernel_cmdline=None if boot.kernel_cmdline is None else edit(boot.kernel_cmdline),
-        default_grub=None if boot.default_grub is None else edit(boot.default_grub),
+        entries=entries,
+        kernel_cmdline=None if copied is None else options.get(KERNEL_CMDLINE, copied),
+        default_grub=None if default is None else options.get(DEFAULT_GRUB, default),
     )
 
 

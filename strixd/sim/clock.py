@@ -74,6 +74,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """asyncio.run in virtual time."""
+    """asyncio.run in virtual time. What goes wrong in a timer of the world is raised too, not only logged."""
+    wrong: list[BaseException] = []
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(main)
+        runner.get_loop().set_exception_handler(lambda _, context: wrong.append(_error(context)))
+        result = runner.run(main)
+    if wrong:
+        raise wrong[0]
+    return result
+
+
+def _error(context: dict[str, Any]) -> BaseException:
+    error = context.get("exception")
+    return error if isinstance(error, BaseException) else RuntimeError(str(context.get("message")))

@@ -98,6 +98,8 @@ class NetworkManager:
         nic.turn += 1
         nic.profile, nic.state, nic.manual, nic.reason = uuid, "activating", False, ""
         self._address(nic, (), nic.native_mtu)
+        stored = self.stored.get(uuid)
+        self._firewalld.bind(nic.name, stored.zone if stored else "")
         turn = nic.turn
         self._clock.after(ACTIVATION, lambda: self._finish(nic, turn))
         self._changed(f"device {interface}")
@@ -116,7 +118,6 @@ class NetworkManager:
             address = profile.address if profile else automatic.lease if automatic else ""
             nic.state, nic.applied, nic.tries = "activated", profile, 0
             self._address(nic, (address,) if address else (), (profile.mtu if profile else 0) or nic.native_mtu)
-            self._firewalld.bind(nic.name, profile.zone if profile else "")
             self._changed(f"device {nic.name}")
 
     def _address(self, nic: Nic, addresses: tuple[str, ...], mtu: int) -> None:

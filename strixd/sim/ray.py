@@ -36,10 +36,11 @@ class Node:
 
 @dataclass(slots=True)
 class Entry:
-    """A line of Ray's own list."""
+    """A line of Ray's own list. `gone`: its raylet is, which Ray has not noticed yet."""
 
     node: Node
     alive: bool = True
+    gone: bool = False
 
 
 class Cluster:
@@ -90,7 +91,8 @@ class Cluster:
 
     def _join(self, node: Node, session: str) -> None:
         here = node is self.own or (node.on and (self.cable or not self.leads))
-        if not session or session != self.session or not here or self.alive(node.name):
+        there = any(entry.node is node and entry.alive and not entry.gone for entry in self.entries)
+        if not session or session != self.session or not here or there:
             return
         self.entries.append(Entry(node))
         self._changed(f"{node.name} joined")
@@ -99,7 +101,7 @@ class Cluster:
         return any(entry.alive and entry.node.name == name for entry in self.entries)
 
     def gpus(self) -> int:
-        return sum(entry.node.gpus for entry in self.entries if entry.alive)
+        return sum(entry.node.gpus for entry in self.entries if entry.alive and not entry.gone)
 
     def switch(self, name: str, *, on: bool) -> None:
         """Another node, or only its raylet, goes or comes."""
@@ -123,8 +125,9 @@ class Cluster:
             self._declare_dead(self.own.name, self.pace.dead)
 
     def _declare_dead(self, name: str, after: float) -> None:
-        entry = next((e for e in self.entries if e.alive and e.node.name == name), None)
+        entry = next((e for e in self.entries if e.alive and not e.gone and e.node.name == name), None)
         if entry:
+            entry.gone = True
             self.clock.after(after, lambda: self._dead(entry))
 
     def _dead(self, entry: Entry) -> None:

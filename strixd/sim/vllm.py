@@ -88,13 +88,12 @@ class Server:
 
     def ended(self) -> None:
         self._cluster.lost.remove(self._lost)
-        mine = self._serving.listeners.get(self.port)
-        if mine is self._listener:
+        if self._listener and self._serving.listeners.get(self.port) is self._listener:
             del self._serving.listeners[self.port]
 
     def _end(self, run: Run, ending: Ending) -> None:
         run.after(ending.after, lambda: run.log(ending.words))
-        run.after(ending.after, lambda: run.exit(ending.status))
+        run.after(ending.after + 0.1, lambda: run.exit(ending.status))
 
     def _place(self, run: Run, waited: float) -> None:
         if self._cluster.gpus() >= self.parallel:

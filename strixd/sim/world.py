@@ -93,9 +93,9 @@ class World:
         image = re.search(r"^Image=(.*)$", text, re.M)
         if image and not self.registry.runs(image.group(1)):
             return Plain('Exec=sh -c "exit 125"')
-        if name == RAY:
-            return RayNode(self.cluster)
-        return Server(self.serving, self.cluster, text) if name == VLLM else Plain(text)
+        if not image or name not in (RAY, VLLM):
+            return Plain(text)
+        return RayNode(self.cluster) if name == RAY else Server(self.serving, self.cluster, text)
 
     def server(self) -> Server | None:
         record = self.systemd.records.get(VLLM)
@@ -160,7 +160,7 @@ def _cluster(world: World, names: tuple[str, ...], head: str) -> Cluster:
     return cluster
 
 
-def settled(world: World) -> World:
+def leased(world: World) -> World:
     """The same with DHCP answering on the fabric link, so that its automatic profile is active."""
     nm = world.network
     nm.automatic["auto-fabric"] = replace(nm.automatic["auto-fabric"], lease="172.16.0.9/24")

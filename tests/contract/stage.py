@@ -6,13 +6,21 @@ interface. STRIXD_CONTRACT_HOST ("module:function") names who assembles the adap
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import os
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
@@ -46,6 +54,9 @@ class Stage(Protocol):
     def gated(self, model: str) -> AbstractContextManager[None]:
         """A hub that refuses this model, and only this one."""
 
+    def take_boot_tool_away(self) -> None:
+        """From now on nothing here can change boot entries."""
+
     def rules(self, zone: str) -> str:
         """Rich rules of a zone in force now, one a line; only where `real`."""
 
@@ -62,6 +73,9 @@ class Simulated:
     @asynccontextmanager
     async def host(self) -> AsyncIterator[Host]:
         yield simulated_host(self.world)
+
+    def take_boot_tool_away(self) -> None:
+        self.world.boot_files.content = replace(self.world.boot_files.content, tool="")
 
     def mode(self, path: str) -> int:
         return self.world.disk.modes[path]
@@ -101,7 +115,7 @@ class Real:
 
     def host(self) -> AbstractAsyncContextManager[Host]:
         self._occupy()
-        module, _, name = os.environ.get("STRIXD_CONTRACT_HOST", "strixd.daemon:real_host").partition(":")
+        module, _, name = os.environ.get("STRIXD_CONTRACT_HOST", "strixd.node:real_host").partition(":")
         assemble = getattr(importlib.import_module(module), name)
         return cast(AbstractAsyncContextManager[Host], assemble())
 
@@ -110,6 +124,9 @@ class Real:
         if _output("nmcli", "-g", "GENERAL.CONNECTION", "device", "show", self.interface).strip() in ("", "--"):
             _output("nmcli", "--wait", "0", "device", "connect", self.interface)
             time.sleep(0.5)
+
+    def take_boot_tool_away(self) -> None:
+        """A lab host has none."""
 
     def mode(self, path: str) -> int:
         return Path(path).stat().st_mode & 0o7777
@@ -172,3 +189,22 @@ async def until(host: Host, look: Callable[[], Awaitable[T]], *, seconds: float 
     while not (seen := await look()) and host.now() < deadline:
         await host.sleep(0.05)
     return seen
+
+
+@asynccontextmanager
+async def watching(host: Host) -> AsyncIterator[list[str]]:
+    """The reasons that were given; the subscriptions stand when this is entered."""
+    reasons: list[str] = []
+    task = asyncio.create_task(_watch(host, reasons))
+    await host.sleep(0.5)
+    reasons.clear()
+    try:
+        yield reasons
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _watch(host: Host, reasons: list[str]) -> None:
+    await host.watch(reasons.append)

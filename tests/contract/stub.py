@@ -24,7 +24,8 @@ class Stub(BaseHTTPRequestHandler):
         if status == 403:
             self.send_header("X-Error-Code", "GatedRepo")
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
         pass

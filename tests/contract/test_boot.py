@@ -8,84 +8,83 @@ from contextlib import asynccontextmanager
 import pytest
 
 from strixd.errors import StrixdError
-from strixd.ports import Boot, Host
+from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, Host
+from tests.contract.stage import Stage
 
-KEY = "strixd.contract"
+OURS = "strixd.contract=1"
+
+
+def lines(boot: Boot) -> dict[str, str]:
+    """What is written at every place but rescue entries."""
+    entries = {entry.name: entry.options for entry in boot.entries if not entry.rescue}
+    files = {KERNEL_CMDLINE: boot.kernel_cmdline, DEFAULT_GRUB: boot.default_grub}
+    return entries | {place: text for place, text in files.items() if text is not None}
 
 
 @asynccontextmanager
-async def tool(host: Host) -> AsyncIterator[Boot]:
-    """What is written at first; afterwards our key is gone."""
+async def tool(host: Host) -> AsyncIterator[dict[str, str]]:
+    """What is written at first, and again afterwards."""
     before = await host.boot.read()
     if not before.tool:
         pytest.skip("no tool for kernel arguments on this host")
     try:
-        yield before
+        yield lines(before)
     finally:
-        left = {word for word in _words(await host.boot.read()) if word.partition("=")[0] == KEY}
-        if left:
-            await host.boot.change(add=(), remove=tuple(left))
-
-
-def _words(boot: Boot) -> list[str]:
-    texts = [e.options for e in boot.entries if not e.rescue]
-    return [word for text in (*texts, boot.kernel_cmdline or "", boot.default_grub or "") for word in text.split()]
-
-
-def _lists(boot: Boot) -> list[list[str]]:
-    """The arguments of all places where they are written, ours only."""
-    texts = [e.options for e in boot.entries if not e.rescue]
-    texts += [text for text in (boot.kernel_cmdline, boot.default_grub) if text is not None]
-    return [[word for word in text.split() if word.startswith(KEY)] for text in texts]
+        await host.boot.change(lines(before))
+        assert await host.boot.read() == before
 
 
 async def test_what_runs_can_be_read(host: Host) -> None:
     assert (await host.boot.read()).running.strip()
 
 
-async def test_without_a_tool_a_change_is_a_named_failure(host: Host) -> None:
-    if (await host.boot.read()).tool:
-        pytest.skip("there is a tool here")
+async def test_without_a_tool_a_change_is_a_named_failure(stage: Stage, host: Host) -> None:
+    stage.take_boot_tool_away()
+    assert (await host.boot.read()).tool == ""
     with pytest.raises(StrixdError):
-        await host.boot.change(add=(f"{KEY}=1",), remove=())
+        await host.boot.change({KERNEL_CMDLINE: OURS})
 
 
-async def test_an_argument_is_added_everywhere_but_in_rescue_entries(host: Host) -> None:
+async def test_every_place_reads_exactly_as_told(host: Host) -> None:
     async with tool(host) as before:
-        await host.boot.change(add=(f"{KEY}=1",), remove=())
-        after = await host.boot.read()
-        assert all(words == [f"{KEY}=1"] for words in _lists(after))
-        assert [e for e in after.entries if e.rescue] == [e for e in before.entries if e.rescue]
-        assert after.running == before.running
+        wanted = {place: f"{OURS} {text} last" for place, text in before.items()}
+        await host.boot.change(wanted)
+        assert lines(await host.boot.read()) == wanted
 
 
-async def test_a_value_replaces_the_earlier_ones_of_its_key(host: Host) -> None:
-    async with tool(host):
-        await host.boot.change(add=(f"{KEY}=1",), remove=())
-        await host.boot.change(add=(f"{KEY}=2",), remove=())
-        assert all(words == [f"{KEY}=2"] for words in _lists(await host.boot.read()))
-
-
-async def test_only_the_exact_argument_is_removed(host: Host) -> None:
-    async with tool(host):
-        await host.boot.change(add=(f"{KEY}=1",), remove=())
-        await host.boot.change(add=(), remove=(f"{KEY}=2",))
-        assert all(words == [f"{KEY}=1"] for words in _lists(await host.boot.read()))
-        await host.boot.change(add=(), remove=(f"{KEY}=1",))
-        assert all(words == [] for words in _lists(await host.boot.read()))
-
-
-async def test_a_change_back_leaves_the_other_arguments_as_they_were(host: Host) -> None:
+async def test_places_that_are_not_named_stay_as_they_are(host: Host) -> None:
     async with tool(host) as before:
-        await host.boot.change(add=(f"{KEY}=1",), remove=())
-        await host.boot.change(add=(), remove=(f"{KEY}=1",))
+        rescue = [entry for entry in (await host.boot.read()).entries if entry.rescue]
+        place, text = next(iter(before.items()))
+        await host.boot.change({place: f"{text} {OURS}"})
         after = await host.boot.read()
-        assert [e.options.split() for e in after.entries] == [e.options.split() for e in before.entries]
+        assert lines(after) == before | {place: f"{text} {OURS}"}
+        assert [entry for entry in after.entries if entry.rescue] == rescue
 
 
-async def test_adding_the_same_twice_is_harmless(host: Host) -> None:
-    async with tool(host):
-        await host.boot.change(add=(f"{KEY}=1",), remove=())
-        first = await host.boot.read()
-        await host.boot.change(add=(f"{KEY}=1",), remove=())
-        assert _lists(await host.boot.read()) == _lists(first)
+async def test_what_runs_is_not_changed(host: Host) -> None:
+    async with tool(host) as before:
+        running = (await host.boot.read()).running
+        await host.boot.change({place: f"{text} {OURS}" for place, text in before.items()})
+        assert (await host.boot.read()).running == running
+
+
+async def test_init_arguments_and_quotes_come_through(host: Host) -> None:
+    async with tool(host) as before:
+        wanted = {place: f'{OURS} {text} dyndbg="file a/* +p" -- single' for place, text in before.items()}
+        await host.boot.change(wanted)
+        assert lines(await host.boot.read()) == wanted
+
+
+async def test_the_same_twice_is_harmless(host: Host) -> None:
+    async with tool(host) as before:
+        wanted = {place: f"{OURS} {text}".strip() for place, text in before.items()}
+        await host.boot.change(wanted)
+        await host.boot.change(wanted)
+        assert lines(await host.boot.read()) == wanted
+
+
+async def test_an_entry_that_is_gone_is_passed_over(host: Host) -> None:
+    async with tool(host) as before:
+        await host.boot.change({"strixd-none": OURS})
+        assert lines(await host.boot.read()) == before

@@ -28,7 +28,16 @@ async def test_a_missing_file_is_none(host: Host) -> None:
     assert await host.files.read("/strixd-none/none") is None
 
 
-@pytest.mark.parametrize("text", ["", "one\n", "ünïcode → ✓\r\n\ttabs\n", "x" * 200_000])
+TEXTS = {
+    "empty": "",
+    "line": "one\n",
+    "unicode": "ünïcode → ✓\ttabs\n",
+    "crlf": "one\r\ntwo\r\n",
+    "long": "x" * 200_000,
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 async def test_what_was_written_is_read(host: Host, text: str, stage: Stage) -> None:
     async with cleaned(host):
         await host.files.write(PATH, text)

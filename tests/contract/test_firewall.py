@@ -11,6 +11,7 @@ import pytest
 from strixd.errors import Rejected
 from strixd.ports import Host, Zone
 from tests.contract.stage import Stage, until
+from tests.contract.test_network import cleaned as stored
 
 RULE = 'rule family="ipv4" source address="192.168.213.{}" port port="1024-65535" protocol="tcp" accept'
 OWN = Zone("strixd-contract", "made by a test", "default", (RULE.format(1), RULE.format(2)))
@@ -110,11 +111,17 @@ async def test_defining_the_same_twice_is_harmless(host: Host, stage: Stage) -> 
         assert await host.firewall.zone(OWN.name) == OWN
 
 
-async def test_defining_a_zone_moves_no_link(host: Host, stage: Stage) -> None:
-    async with cleaned(host, stage):
-        await host.firewall.move(stage.interface, "trusted")
+async def test_defining_a_zone_leaves_a_link_in_the_zone_of_its_profile(host: Host, stage: Stage) -> None:
+    """A reload of firewalld lets NetworkManager say the profiles' zones again; moves beside them are lost."""
+    async with stored(host, stage) as profile:
+        await host.network.save(profile)
+        await host.network.activate(profile.uuid, stage.interface)
         await host.firewall.define_zone(OWN)
-        assert await host.firewall.zone_of(stage.interface) == "trusted"
+        await host.sleep(0.5)
+        assert await host.firewall.zone_of(stage.interface) == profile.zone
+        await host.firewall.remove_zone(OWN.name)
+        await host.sleep(0.5)
+        assert await host.firewall.zone_of(stage.interface) == profile.zone
 
 
 async def test_a_link_stays_in_its_zone_when_that_is_defined_again(host: Host, stage: Stage) -> None:

@@ -1,4 +1,7 @@
-"""The contract of ports.Units, on plain units and on a Quadlet file."""
+"""The contract of ports.Units, on plain units and on a Quadlet file.
+
+The unit has the name of a workload: what a run was like is only remembered of the units that strixd watches.
+"""
 
 from __future__ import annotations
 
@@ -9,32 +12,35 @@ import pytest
 
 from strixd.errors import Rejected
 from strixd.ports import Host, Unit
-from tests.contract.stage import until
+from strixd.resources.vllm import NAME as WORKLOAD
+from tests.contract.stage import until, watching
 
-NAME = "strixd-contract.service"
+NAME = f"{WORKLOAD}.service"
 FILE = f"/run/systemd/system/{NAME}"
-QUADLET = "/run/containers/systemd/strixd-contract.container"
+QUADLET = f"/run/containers/systemd/{WORKLOAD}.container"
+ONLINE = 70.0  # seconds: Quadlet's units wait for network-online.target, and that for the automatic profile
 
 
 @asynccontextmanager
 async def unit(host: Host, *lines: str) -> AsyncIterator[str]:
-    """A unit with these lines in [Service], loaded; gone afterwards."""
-    await host.files.write(FILE, "\n".join(("[Service]", *lines, "")))
-    await host.units.reload()
-    try:
-        yield NAME
-    finally:
-        await host.units.stop(NAME)
-        await host.files.remove(FILE)
+    """A unit with these lines in [Service], loaded and watched; gone afterwards."""
+    async with watching(host):
+        await host.files.write(FILE, "\n".join(("[Service]", *lines, "")))
         await host.units.reload()
+        try:
+            yield NAME
+        finally:
+            await host.units.stop(NAME)
+            await host.files.remove(FILE)
+            await host.units.reload()
 
 
-async def becomes(host: Host, name: str, active: str) -> Unit:
+async def becomes(host: Host, name: str, active: str, *, seconds: float = 5.0) -> Unit:
     async def look() -> Unit | None:
         state = await host.units.read(name)
         return state if state.active == active else None
 
-    found = await until(host, look)
+    found = await until(host, look, seconds=seconds)
     assert found, await host.units.read(name)
     return found
 
@@ -150,14 +156,15 @@ async def test_a_failing_unit_can_be_started_any_number_of_times(host: Host) -> 
 
 
 async def test_a_quadlet_file_is_a_unit_after_a_reload(host: Host) -> None:
-    await host.files.write(QUADLET, "[Container]\nImage=localhost/strixd-none\nPull=never\nExec=true\n")
-    try:
+    async with watching(host):
+        await host.files.write(QUADLET, "[Container]\nImage=localhost/strixd-none\nPull=never\nExec=true\n")
+        try:
+            assert not (await host.units.read(NAME)).loaded
+            await host.units.reload()
+            assert (await host.units.read(NAME)).loaded
+            await host.units.start(NAME)
+            assert (await becomes(host, NAME, "failed", seconds=ONLINE)).result == "exit-code"
+        finally:
+            await host.files.remove(QUADLET)
+            await host.units.reload()
         assert not (await host.units.read(NAME)).loaded
-        await host.units.reload()
-        assert (await host.units.read(NAME)).loaded
-        await host.units.start(NAME)
-        assert (await becomes(host, NAME, "failed")).result == "exit-code"
-    finally:
-        await host.files.remove(QUADLET)
-        await host.units.reload()
-    assert not (await host.units.read(NAME)).loaded

@@ -2,33 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-
 from strixd.ports import Host
-from tests.contract.stage import Stage, until
+from tests.contract.stage import Stage, until, watching
 from tests.contract.test_network import UUID, cleaned
 from tests.contract.test_units import unit
-
-
-@asynccontextmanager
-async def watching(host: Host) -> AsyncIterator[list[str]]:
-    """The reasons that were given; the subscriptions stand when this is entered."""
-    reasons: list[str] = []
-    task = asyncio.create_task(_watch(host, reasons))
-    await host.sleep(0.5)
-    reasons.clear()
-    try:
-        yield reasons
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def _watch(host: Host, reasons: list[str]) -> None:
-    await host.watch(reasons.append)
 
 
 async def _told(reasons: list[str]) -> bool:

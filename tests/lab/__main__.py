@@ -11,7 +11,7 @@ from tests.lab import clean, registry
 from tests.lab.cache import say
 from tests.lab.host import NotUp
 from tests.lab.install import install
-from tests.lab.lab import NAMES, LabBusy, kept_lab, start_kept_lab, sweep_leftovers
+from tests.lab.lab import NAMES, Ended, LabBusy, kept_lab, start_kept_lab, sweep_leftovers
 from tests.lab.shell import CommandFailed
 
 
@@ -23,6 +23,8 @@ def main() -> int:
     try:
         verb: Callable[[argparse.Namespace], int] = options.verb
         return verb(options)
+    except KeyboardInterrupt as end:
+        return end.status if isinstance(end, Ended) else 130
     except (LabBusy, NotUp, LookupError, CommandFailed, TimeoutError) as failure:
         say(str(failure))
         return 1
@@ -39,6 +41,13 @@ def _up(options: argparse.Namespace) -> int:
 def _down(_options: argparse.Namespace) -> int:
     clean.sweep()
     return 0
+
+
+def _leftovers(_options: argparse.Namespace) -> int:
+    found = clean.leftovers()
+    for line in found:
+        say(line)
+    return 1 if found else 0
 
 
 def _clean(_options: argparse.Namespace) -> int:
@@ -79,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, verb, words in (
         ("install", _install, "install this checkout into the running hosts"),
         ("down", _down, "take the lab away, whoever started it"),
+        ("leftovers", _leftovers, "say what of a lab is on this machine; status 1 if there is something"),
         ("clean", _clean, "clear what a killed run left behind"),
     ):
         verbs.add_parser(name, help=words).set_defaults(verb=verb)

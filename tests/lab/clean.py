@@ -56,10 +56,17 @@ def kill_group(folder: Path, patience: float = 30) -> None:
         time.sleep(0.02)
 
 
-def remove_group(folder: Path) -> None:
-    if folder.exists():
+def remove_group(folder: Path, patience: float = 30) -> None:
+    """A group whose processes have just died may stay busy for a moment more."""
+    until = time.monotonic() + patience
+    while folder.exists():
         sweep_cgroup(folder)
-        folder.rmdir()
+        try:
+            folder.rmdir()
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
 
 
 def unmount_below(folder: Path) -> None:

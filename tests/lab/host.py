@@ -31,7 +31,7 @@ ENVIRONMENT = (
 
 def _decoded(entry: dict[str, Any]) -> Entry:
     """journalctl gives a field that is not text as a list of bytes, and one that occurs twice as a list of both."""
-    return {name: _text(value) for name, value in entry.items()}
+    return {name: _text(value).rstrip("\n") for name, value in entry.items()}
 
 
 def _text(value: Any) -> str:

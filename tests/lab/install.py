@@ -44,7 +44,7 @@ def build_wheel(project: Path = PROJECT) -> Path:
         if (project / name).exists():
             shutil.copy(project / name, source)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    run([*pip, "wheel", "--no-deps", "--wheel-dir", folder, source], timeout=300)
+    run([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source], timeout=300)
     shutil.rmtree(source)
     return next(folder.glob("*.whl"))
 

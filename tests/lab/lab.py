@@ -27,6 +27,14 @@ MODELS = "var/lib/strixd/models"
 FATAL = (signal.SIGTERM, signal.SIGHUP)
 
 
+class Ended(KeyboardInterrupt):
+    """SIGTERM or SIGHUP: unwinds everything, pytest included, as Ctrl-C does."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"signal {number}")
+        self.status = 128 + number
+
+
 class LabBusy(Exception):
     """Another lab is running on this machine, and it is not a leftover."""
 
@@ -152,10 +160,10 @@ def _take(file: IO[str], patience: float) -> None:
 
 @contextmanager
 def _orderly_end() -> Iterator[None]:
-    """SIGTERM and SIGHUP unwind the stack, as Ctrl-C does."""
+    """Let SIGTERM and SIGHUP unwind the stack."""
 
     def unwind(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
+        raise Ended(number)
 
     before = {number: signal.signal(number, unwind) for number in FATAL}
     try:

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-PREFIX = "strixd-lab"
+PREFIX = os.environ.get("STRIXD_LAB_NAME", "strixd-lab")  # two labs with two names can run side by side
 FILES = Path(__file__).parent / "files"
 PROJECT = Path(__file__).parent.parent.parent
 FABRIC = "enp1s0"  # inside a host: the cable between the hosts

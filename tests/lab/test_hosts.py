@@ -18,6 +18,16 @@ PROFILE = (
     "nmcli connection add type ethernet con-name cable ifname {fabric} ipv4.method manual ipv4.addresses {address}/29 "
     "ipv4.never-default yes 802-3-ethernet.mtu 9000 connection.zone trusted && nmcli connection up cable"
 )
+# Without DefaultDependencies=false it would wait for network-online.target, and that for DHCP on the cable: a minute.
+QUADLET = f"""\
+[Quadlet]
+DefaultDependencies=false
+
+[Container]
+Image={registry.REFERENCE}
+Network=host
+Exec=bash -lc 'command -v ray; sleep 60'
+"""
 
 
 @pytest.fixture(scope="module")
@@ -115,8 +125,7 @@ def test_a_moved_tag_and_a_registry_that_is_off(bare_pair: Pair) -> None:
 
 def test_a_quadlet_container_gets_the_lab_folders_too(bare_pair: Pair) -> None:
     host = bare_pair[0]
-    unit = f"[Container]\nImage={registry.REFERENCE}\nNetwork=host\nExec=bash -lc 'command -v ray; sleep 60'\n"
-    host.write("/run/containers/systemd/try.container", unit)
+    host.write("/run/containers/systemd/try.container", QUADLET)
     host.run("podman", "pull", "--quiet", registry.REFERENCE, timeout=120)
     host.sh("systemctl daemon-reload && systemctl start try.service")
     seen = lambda: any(entry.get("MESSAGE") == "/opt/venv/bin/ray" for entry in host.journal())  # noqa: E731

@@ -41,7 +41,7 @@ def test_a_refusal_says_which_group_and_how() -> None:
     with pytest.raises(errors.NotPermitted) as caught:
         access.check(Peer(1000, frozenset()), "Stop", "change")
     assert str(caught.value) == (
-        "Cannot Stop: it takes root or membership in the group strixd, and uid 1000 has neither"
+        "Cannot call Stop: it takes root or membership in the group strixd, and uid 1000 has neither"
     )
     assert caught.value.hint == "sudo usermod --append --groups strixd USER, then log in again"
 

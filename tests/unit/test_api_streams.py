@@ -118,3 +118,15 @@ def test_serve_ends_with_the_layer_in_the_way(tmp_path: Path) -> None:
         assert reply == {"error": "io.strixd.CannotServe", "parameters": parameters}
 
     run(tmp_path, scenario)
+
+
+def test_a_pass_that_may_have_begun_before_the_order_proves_nothing(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        async with lab.client() as client:
+            await client.ask("Serve", {"model": "tiny"}, more=True)
+            await lab.door.say(status(resource("vllm", "stuck", "a flag of the old order"), passes=8))
+            await asyncio.sleep(0.05)
+            await lab.door.say(status(passes=9))
+            assert (await client.reply())["parameters"]["stage"] == "image"
+
+    run(tmp_path, scenario)

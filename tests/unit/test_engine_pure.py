@@ -79,9 +79,9 @@ def test_phase(conditions: dict[str, Condition], paused: bool, problem: str, exp
 
 def test_the_cause_of_an_incident_is_the_lowest_layer() -> None:
     views = {v.name: v for v in (view("vllm", "held", "died"), view("ray", "waiting", "no halo2"), view("image", "ok"))}
-    begun = incidents.begin(views, "", 10.0)
+    begun = incidents.begin(views, "", "", now=10.0)
     assert begun is not None
-    assert begun.cause == "ray: no halo2"
+    assert (begun.resource, begun.cause) == ("ray", "no halo2")
     over = incidents.end(incidents.started(incidents.started(begun, 9.0), 11.0), 15.0)
     assert [(m.name, m.at) for m in over.moments] == [("noticed", 10.0), ("started", 11.0), ("answering", 15.0)]
     assert over.ended == 15.0
@@ -89,10 +89,10 @@ def test_the_cause_of_an_incident_is_the_lowest_layer() -> None:
 
 def test_what_was_found_ended_explains_more_than_what_waits_for_it() -> None:
     views = {v.name: v for v in (view("image", "waiting", "looking"), view("ray", "waiting", "waits for image"))}
-    begun = incidents.begin(views, "ray: strixd-ray.service killed by signal 9", 10.0)
+    begun = incidents.begin(views, "ray", "killed by signal 9", now=10.0)
     assert begun is not None
-    assert (begun.resource, begun.cause) == ("ray", "ray: strixd-ray.service killed by signal 9")
+    assert (begun.resource, begun.cause) == ("ray", "killed by signal 9")
 
 
 def test_no_incident_without_a_bad_sign() -> None:
-    assert incidents.begin({"ray": view("ray", "ok")}, "", 0.0) is None
+    assert incidents.begin({"ray": view("ray", "ok")}, "", "", now=0.0) is None

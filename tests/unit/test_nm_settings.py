@@ -23,6 +23,13 @@ PROFILE = Profile(
     zone="trusted",
     autoconnect_priority=100,
 )
+STATES = {0: "unavailable", 10: "unavailable", 20: "unavailable", 30: "disconnected", 40: "activating"} | {
+    70: "activating",
+    90: "activating",
+    100: "activated",
+    110: "deactivating",
+    120: "failed",
+}
 READ_BACK: dict[str, dict[str, Any]] = {
     ETHERNET: {
         "auto-negotiate": False,
@@ -113,11 +120,7 @@ def test_names_that_are_not_given_are_absent() -> None:
     assert "mac-address" not in settings[ETHERNET]
 
 
-@pytest.mark.parametrize(
-    ("number", "word"),
-    [(0, "unavailable"), (10, "unavailable"), (20, "unavailable"), (30, "disconnected"), (40, "activating")]
-    + [(70, "activating"), (90, "activating"), (100, "activated"), (110, "deactivating"), (120, "failed")],
-)
+@pytest.mark.parametrize(("number", "word"), sorted(STATES.items()))
 def test_device_states_in_words(number: int, word: str) -> None:
     assert state(number) == word
 

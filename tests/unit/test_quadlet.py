@@ -46,19 +46,10 @@ def test_systemd_never_restarts_it_by_itself() -> None:
     assert "[Install]" not in lines
 
 
-def test_only_devices_and_secrets_that_exist_are_passed() -> None:
-    base = Container(
-        "strixd-x",
-        "a",
-        "",
-        ("c",),
-        devices=("/dev/kfd", "/dev/dri"),
-        volumes=("/etc/strixd/cluster.key:/k:ro", "/etc/strixd/hf-token:/t:ro", "/models:/models"),
-    )
-    full = with_host(base, PRESENT, "eth7", ("/dev/dri", "/etc/strixd/cluster.key"))
-    assert full.devices == ("/dev/dri",)
-    assert full.volumes == ("/etc/strixd/cluster.key:/k:ro", "/models:/models")
+def test_what_only_the_host_knows_is_filled_in() -> None:
+    full = with_host(PLAIN, PRESENT, "eth7")
     assert full.environment["GLOO_SOCKET_IFNAME"] == "eth7"
+    assert full.image == "example.org/a/b@sha256:abc"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ def wanted(node: ray.Peer = HEAD) -> ray.Desired:
         container=Container(ray.NAME, "Ray", "", ("ray",)),
         reference="example.org/i:1",
         key=KEY,
-        token="/etc/strixd/hf-token",
         settings="s",
         version="1",
         retry_after=0.0,
@@ -49,7 +48,7 @@ def report(*members: Member, own: str = "s1", error: str = "") -> RayReport:
 
 def seen(desired: ray.Desired, said: RayReport | None, **changes: object) -> ray.Observed:
     unit = Unit("strixd-ray.service", loaded=True, active="active", sub="running", invocation="i1", since=10.0)
-    observed = ray.Observed(PICK, PRESENT, "b1", None, unit, (KEY,), said, RECORD, now=20.0)
+    observed = ray.Observed(PICK, PRESENT, "b1", None, unit, (), "print", said, RECORD, now=20.0)
     running = replace(observed, text=render(ray.complete(desired, observed)))
     return replace(running, **changes)  # type: ignore[arg-type]
 
@@ -111,9 +110,19 @@ def test_record_is_published_once() -> None:
 
 
 def test_without_the_cluster_key_nothing_starts() -> None:
-    plan = ray.Ray().plan(wanted(), seen(wanted(), None, present=(), text=None))
+    plan = ray.Ray().plan(wanted(), seen(wanted(), None, keys="", text=None))
     assert (plan.condition, plan.steps) == ("blocked", ())
     assert "strixd-cli key new" in plan.hint
+
+
+def test_another_cluster_key_is_a_whole_restart() -> None:
+    plan = ray.Ray().plan(wanted(), seen(wanted(), report(*BOTH), keys="another"))
+    assert [type(step) for step in plan.steps] == [Stop, WriteUnit, Start]
+
+
+def test_open_api_without_a_key_is_blocked() -> None:
+    plan = vllm.Vllm().plan(replace(served(), api_key="/etc/strixd/api.key"), watched(served()))
+    assert (plan.condition, plan.steps) == ("blocked", ())
 
 
 def test_changed_settings_are_a_whole_restart() -> None:
@@ -143,17 +152,17 @@ def served() -> vllm.Desired:
         local="/models/m",
         path="/m/m",
         url="http://127.0.0.1:8000",
+        key=KEY,
         api_key="",
         fabric=Fabric(interface="eth1"),
         management=(),
-        token="/etc/strixd/hf-token",
         retry_after=0.0,
     )
 
 
 def watched(desired: vllm.Desired, **changes: object) -> vllm.Observed:
     unit = Unit("strixd-vllm.service", loaded=True, active="active", sub="running", invocation="i1", since=10.0)
-    observed = vllm.Observed(PICK, PRESENT, None, unit, ("/models/m",), Answer(), now=20.0)
+    observed = vllm.Observed(PICK, PRESENT, None, unit, ("/models/m",), "print", False, Answer(), now=20.0)
     text = render(vllm.complete(desired, observed)) if desired.container else None
     return replace(replace(observed, text=text), **changes)  # type: ignore[arg-type]
 

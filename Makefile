@@ -1,0 +1,26 @@
+# One virtual environment with the pinned tools of pyproject.toml; what the lab needs of the machine is installed by root.
+PYTHON ?= python3
+RUN = .venv/bin/python
+PINNED = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["test"])
+
+.PHONY: demo test test-quick clean-lab machine
+
+demo: .venv/ready            # the product at work on two real hosts; without root, on a simulated node
+	$(RUN) -m tests.e2e.demo
+
+test: .venv/ready            # everything; needs root
+	$(RUN) -m pytest
+
+test-quick: .venv/ready      # what needs no root and no hosts
+	$(RUN) -m pytest -m "not lab"
+
+clean-lab: .venv/ready       # clear what a killed run left behind
+	$(RUN) -m tests.lab clean
+
+machine:
+	@$(PYTHON) tests/lab/machine.py
+
+.venv/ready: pyproject.toml | machine
+	$(PYTHON) -m venv .venv
+	$(RUN) -m pip install --quiet --disable-pip-version-check $$($(RUN) -c '$(PINNED)')
+	touch $@

@@ -1,0 +1,7 @@
+"""`python3 -m strixd`: the daemon."""
+
+import sys
+
+from strixd.daemon import main
+
+sys.exit(main())

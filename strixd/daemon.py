@@ -1,0 +1,134 @@
+"""The composition root: config → host or simulation → engine → socket; signals, readiness, watchdog.
+
+One TaskGroup; the death of any task is the death of the daemon, and systemd starts it again. Nothing here touches a
+workload: SIGTERM ends the daemon and leaves the model answering.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from strixd import __version__, config, messages
+from strixd.api.listen import bind, inherited
+from strixd.api.server import Server
+from strixd.engine import memory
+from strixd.engine.engine import Engine
+from strixd.engine.reconcile import Reconciler
+from strixd.engine.wish import File, Wish
+from strixd.errors import ConfigError, Refused
+from strixd.host.journal import setup_logging
+from strixd.host.notify import Notify
+from strixd.node import SIMULATED, real_host, simulated_node
+from strixd.ports import Host, Identity
+
+log = logging.getLogger("strixd")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = _options(argv)
+    setup_logging(debug=options.debug)
+    try:
+        asyncio.run(_until_stopped(options))
+    except Refused as refused:
+        _say(refused)
+        return refused.exit_status
+    return 0
+
+
+def _options(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="strixd", description="Keep one large model answering (see strixd-cli).")
+    parser.add_argument("--config", default="", metavar="FILE", help=f"default {config.EXPECTED_AT}")
+    where = os.environ.get("STRIXD_SOCKET", "/run/strixd/io.strixd")
+    parser.add_argument("--socket", default=where, metavar="PATH", help="the control socket, unless systemd passes it")
+    parser.add_argument("--simulate", action="store_true", help="a node in memory: no root, D-Bus or network")
+    parser.add_argument("--debug", action="store_true", help="log everything that is read")
+    parser.add_argument("--version", action="version", version=f"strixd {__version__}")
+    return parser.parse_args(argv)
+
+
+def _say(refused: Refused) -> None:
+    for line in (*str(refused).splitlines(), *filter(None, [refused.hint])):
+        log.error("%s", line, extra=messages.fields("CONFIG_REFUSED", code=refused.code))
+
+
+async def _until_stopped(options: argparse.Namespace) -> None:
+    """SIGTERM and SIGINT end everything; the loop's own cleanup is all there is to do."""
+    running = asyncio.current_task()
+    assert running
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+    with suppress(asyncio.CancelledError):
+        async with simulated_node(options.socket) if options.simulate else real_host() as host:
+            await _run(options, host, Notify())
+    log.info("Stopped; what it started runs on", extra=messages.fields("STOPPED"))
+
+
+async def _run(options: argparse.Namespace, host: Host, notify: Notify) -> None:
+    wish = await _wish(partial(_read, options, host.identity), host)
+    listener = inherited() or bind(options.socket)
+    loop = Reconciler(host, wish, notify.watchdog)
+    engine = Engine(loop)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, partial(_hangup, engine, notify))
+    node, whose = wish.file.node, wish.file.config.cluster.name
+    log.info(
+        "strixd %s: %s of cluster %s, %s", __version__, node.role, whose, node.name, extra=messages.fields("STARTED")
+    )
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(host.watch(loop.wake), name="watch")
+        tasks.create_task(loop.run(), name="reconcile")
+        tasks.create_task(Server(engine, listener).run(), name="serve")
+        tasks.create_task(_narrate(engine, notify), name="narrate")
+
+
+async def _narrate(engine: Engine, notify: Notify) -> None:
+    """Ready after the first pass; then one line for `systemctl status`."""
+    seen = await engine.changed(0)
+    notify.ready()
+    while True:
+        now = engine.status()
+        model = f", {now.model.name}" if now.model else ""
+        notify.status(f"{now.phase}{model}")
+        seen = await engine.changed(seen)
+
+
+def _hangup(engine: Engine, notify: Notify) -> None:
+    notify.reloading()
+    try:
+        engine.reread()
+    except Refused as refused:
+        _say(refused)
+    notify.ready()
+
+
+async def _wish(read: Callable[[], File], host: Host) -> Wish:
+    """A file that cannot be used is refused, unless there is a last good one: then that is kept true, degraded."""
+    orders, problem = await memory.load_orders(host.files), ""
+    try:
+        file = read()
+    except ConfigError as error:
+        good = await host.files.read(memory.LAST_GOOD)
+        if good is None:
+            raise
+        file, problem = _file(config.parse(good, memory.LAST_GOOD), host.identity), str(error)
+        text = f"{error}\nUntil it is mended, {memory.LAST_GOOD} is kept true"
+        log.error("%s", text, extra=messages.fields("CONFIG_REFUSED", code=error.code))
+    await memory.save_last_good(host.files, file.text)
+    return Wish(file, orders, read, problem)
+
+
+def _read(options: argparse.Namespace, identity: Identity) -> File:
+    if options.simulate and not options.config:
+        return _file(config.parse(SIMULATED, "the simulated cluster.toml"), identity)
+    return _file(config.read(Path(options.config or config.EXPECTED_AT)), identity)
+
+
+def _file(read: config.ConfigFile, identity: Identity) -> File:
+    return File(read.config, config.find_node(read.config, identity.hostname, identity.macs), read.text)

@@ -1,0 +1,203 @@
+"""grubby and the boot files it edits.
+
+grubby does the entries, one kernel at a time: that leaves rescue entries and the two files of /etc alone. It has
+faults (it appends behind `--`, knows no quotes, moves what it sets to the end), so afterwards every place is made to
+read exactly as asked. The new files lie complete beside the old ones before any is touched: a full disk changes none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from strixd import kernelargs
+from strixd.errors import Rejected, StrixdError, Unavailable
+from strixd.host import bootfiles
+from strixd.host.files import sync_folder, write_whole
+from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry
+
+log = logging.getLogger(__name__)
+
+ENTRIES = "boot/loader/entries"
+RUNNING = "proc/cmdline"
+GRUBBY = 30.0
+"""Seconds for one run of grubby; it takes less than one."""
+STAGED = ".strixd"
+DOING = "change kernel arguments"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A boot file as it was read. `line` finds the command line in it, `put` gives it another."""
+
+    path: Path
+    text: str
+    line: Callable[[str], str]
+    put: Callable[[str, str], str]
+
+    def write(self, text: str, *, beside: str = "") -> None:
+        """With the mode that it has. Raises Rejected."""
+        write_whole(f"{self.path}{beside}", text, mode=self.path.stat().st_mode & 0o7777)
+
+
+class Grubby:
+    """Implements ports.BootLoader. `root`: where the host's files are; `command`: grubby, by name or path."""
+
+    def __init__(self, root: Path = Path("/"), command: str = "grubby") -> None:
+        self._root = root
+        self._command = command
+
+    async def read(self) -> Boot:
+        return await asyncio.to_thread(self._read)
+
+    async def change(self, options: Mapping[str, str]) -> None:
+        tool = self._tool()
+        if not tool:
+            raise Rejected(f"Cannot {DOING}: no grubby on this host")
+        files = await asyncio.to_thread(self._files)
+        wanted = {
+            place: file.put(file.text, options[place])
+            for place, file in files.items()
+            if place in options and file.line(file.text) != options[place]
+        }
+        if not wanted:
+            return
+        await asyncio.to_thread(_stage, files, wanted)
+        try:
+            for place in wanted:
+                await self._tell(tool, files[place], options[place])
+        except (StrixdError, asyncio.CancelledError):
+            _unstage(files, wanted)
+            _put_back(files, {})
+            raise
+        await asyncio.to_thread(_commit, files, wanted)
+
+    def _tool(self) -> str:
+        """The path of grubby, "" when there is none."""
+        return shutil.which(self._command, path=f"/usr/sbin:/usr/bin:{os.environ.get('PATH', '')}") or ""
+
+    def _read(self) -> Boot:
+        files = self._files()
+        lines = {place: file.line(file.text) for place, file in files.items()}
+        names = sorted((place for place in lines if not place.startswith("/")), key=bootfiles.newest_first)
+        running = _text(self._root / RUNNING)
+        return Boot(
+            tool="grubby" if self._tool() else "",
+            running=(running or "").strip(),
+            entries=tuple(BootEntry(name, lines[name], bootfiles.is_rescue(name)) for name in reversed(names)),
+            kernel_cmdline=lines.get(KERNEL_CMDLINE),
+            default_grub=lines.get(DEFAULT_GRUB),
+        )
+
+    def _files(self) -> dict[str, _File]:
+        """By place. Raises Rejected."""
+        found: dict[str, _File] = {}
+        for path in _entries(self._root / ENTRIES):
+            if (text := _text(path)) is not None:
+                found[path.stem] = _File(path, text, bootfiles.entry_options, bootfiles.with_entry_options)
+        for place, line, put in _ETC:
+            path = (self._root / place.lstrip("/")).resolve()
+            if (text := _text(path)) is not None:
+                found[place] = _File(path, text, line, put)
+        return found
+
+    async def _tell(self, tool: str, file: _File, options: str) -> None:
+        """What grubby can be told of it; nothing for a file of /etc, which it would edit only for all entries."""
+        kernel = bootfiles.entry_kernel(file.text) if file.line is bootfiles.entry_options else ""
+        came, went = kernelargs.difference(file.line(file.text), options)
+        asked = [f"--remove-args={' '.join(filter(_plain, went))}"] if any(map(_plain, went)) else []
+        asked += [f"--args={' '.join(filter(_plain, came))}"] if any(map(_plain, came)) else []
+        if kernel and asked:
+            await _run(tool, f"--update-kernel={kernel}", *asked)
+
+
+_ETC = (
+    (KERNEL_CMDLINE, bootfiles.kernel_cmdline, bootfiles.with_kernel_cmdline),
+    (DEFAULT_GRUB, bootfiles.default_grub, bootfiles.with_default_grub),
+)
+
+
+def _plain(word: str) -> bool:
+    """grubby knows no quotes; `--` is not an argument."""
+    return '"' not in word and "'" not in word and word != "--"
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == ".conf")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise Rejected(f"Cannot read {folder}: {error.strerror}") from None
+
+
+def _text(path: Path) -> str | None:
+    """None when there is no such file. Line ends stay as they are."""
+    try:
+        return path.read_bytes().decode()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise Rejected(f"Cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Rejected(f"Cannot read {path}: it is not UTF-8") from None
+
+
+def _stage(files: Mapping[str, _File], wanted: Mapping[str, str]) -> None:
+    try:
+        for place, text in wanted.items():
+            files[place].write(text, beside=STAGED)
+    except (StrixdError, OSError) as error:
+        _unstage(files, wanted)
+        if isinstance(error, OSError):
+            raise Rejected(f"Cannot {DOING}: {error.strerror}") from None
+        raise
+
+
+def _unstage(files: Mapping[str, _File], wanted: Mapping[str, str]) -> None:
+    for place in wanted:
+        Path(f"{files[place].path}{STAGED}").unlink(missing_ok=True)
+
+
+def _put_back(files: Mapping[str, _File], wanted: Mapping[str, str]) -> None:
+    """Every file but the wanted ones as it was, should grubby have touched it."""
+    for place, file in files.items():
+        if place not in wanted and _text(file.path) not in (file.text, None):
+            file.write(file.text)
+
+
+def _commit(files: Mapping[str, _File], wanted: Mapping[str, str]) -> None:
+    """An entry whose kernel was removed meanwhile stays away."""
+    try:
+        for place in wanted:
+            path = files[place].path
+            if path.exists():
+                Path(f"{path}{STAGED}").replace(path)
+                sync_folder(path.parent)
+    except OSError as error:
+        raise Rejected(f"Cannot {DOING}: {error.strerror}") from None
+    finally:
+        _unstage(files, wanted)
+    _put_back(files, wanted)
+
+
+async def _run(*command: str) -> None:
+    environment = {**os.environ, "LC_ALL": "C"}
+    null, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
+    log.debug("%s", " ".join(command))
+    process = await asyncio.create_subprocess_exec(*command, stdin=null, stdout=null, stderr=pipe, env=environment)
+    try:
+        _, said = await asyncio.wait_for(process.communicate(), GRUBBY)
+    except TimeoutError:
+        raise Unavailable(f"Cannot {DOING}: grubby did not end within {GRUBBY:g} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+    if process.returncode:
+        words = said.decode(errors="replace").strip() or f"grubby ended with status {process.returncode}"
+        raise Rejected(f"Cannot {DOING}: {words}")

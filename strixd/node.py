@@ -1,0 +1,95 @@
+"""All ports of one node, assembled: the real adapters, or the simulation. The adapters are imported only when used."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+from strixd.desired import PROBE_FOLDER
+from strixd.ports import Host, Identity, Wake
+from strixd.resources import image, ray, vllm
+
+UNITS = (f"{ray.NAME}.service", f"{vllm.NAME}.service", image.UNIT)
+
+
+@asynccontextmanager
+async def real_host() -> AsyncIterator[Host]:
+    from strixd.host.bootloader import Grubby
+    from strixd.host.bus import Bus
+    from strixd.host.files import LocalFiles
+    from strixd.host.firewalld import Firewalld
+    from strixd.host.hub import HuggingFace
+    from strixd.host.journal import Journald
+    from strixd.host.link import KernelLinks, LinkEvents
+    from strixd.host.networkmanager import NetworkManager
+    from strixd.host.ray import RayByProbe
+    from strixd.host.systemd import Systemd
+    from strixd.host.vllm import VllmApi
+
+    async with Bus() as bus:
+        links, network, firewall, units = KernelLinks(), NetworkManager(bus), Firewalld(bus), Systemd(bus, UNITS)
+        cluster, model = RayByProbe(f"{PROBE_FOLDER}/socket"), VllmApi()
+
+        async def watch(wake: Wake) -> None:
+            network.watch(wake)
+            firewall.watch(wake)
+            with closing(LinkEvents(wake)):
+                async with asyncio.TaskGroup() as tasks:
+                    for port in (units, cluster, model):
+                        tasks.create_task(port.watch(wake))
+
+        yield Host(
+            identity=Identity(socket.gethostname(), _boot(), tuple(link.mac for link in await links.read())),
+            links=links,
+            network=network,
+            firewall=firewall,
+            boot=Grubby(),
+            units=units,
+            files=LocalFiles(),
+            ray=cluster,
+            model=model,
+            journal=Journald(),
+            hub=HuggingFace(),
+            now=time.time,
+            sleep=asyncio.sleep,
+            watch=watch,
+        )
+
+
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+SIMULATED = """
+[cluster]
+name = "simulated"
+
+[[node]]
+name = "halo1"
+role = "head"
+address = "192.168.100.1/30"
+interface = "enp194s0np0"
+
+[[node]]
+name = "halo2"
+role = "worker"
+address = "192.168.100.2/30"
+interface = "enp194s0np0"
+"""
+FASTER = 10.0  # than the clock
+
+
+@asynccontextmanager
+async def simulated_node(socket_path: str) -> AsyncIterator[Host]:
+    """halo1 of a cluster of two, with its cluster key; faults can be injected through `socket_path`.faults."""
+    from strixd.sim import World, faults, simulated_host
+    from strixd.sim.clock import Clock
+
+    world = World(clock=Clock(factor=FASTER, epoch=time.time()))
+    world.disk.files["/etc/strixd/cluster.key"] = "simulated"
+    async with faults.listening(world, f"{socket_path}.faults"):
+        yield simulated_host(world)

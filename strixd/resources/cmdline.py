@@ -1,0 +1,230 @@
+"""Kernel arguments: in every boot entry but rescue ones, in what later kernels copy, and on the kernel that runs.
+
+Written and running are two facts; between them stands a reboot. What strixd set is recorded, because it takes out only
+that, and what the policy replaces outright.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from strixd import kernelargs
+from strixd.plan import Effect, Plan, Step
+from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, Host
+
+RECORD = "/var/lib/strixd/cmdline.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The [kernel] section. `gtt_pages`: pages of 4 KiB that the GPU may use; `gttsize_mib`: the same for an older
+    kernel, in MiB, 0 for not to be set."""
+
+    iommu: Literal["pt", "off", "leave"] = "pt"
+    gtt_pages: int = 0
+    gttsize_mib: int = 0
+    pci_realloc: bool = True
+    pcie_aspm: Literal["off", "leave"] = "off"
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """`add`: arguments to be in force; `replaces`: others' arguments that contradict them ("key" or "key=value")."""
+
+    add: tuple[str, ...]
+    replaces: tuple[str, ...] = ()
+
+
+def desired_arguments(policy: Policy) -> Desired:
+    """ttm.pages_limit decides; an amdgpu.gttsize of an earlier setup only contradicts it."""
+    iommu = {"pt": ("iommu=pt",), "off": ("amd_iommu=off",), "leave": ()}[policy.iommu]
+    instead = {"pt": ("amd_iommu=off",), "off": ("iommu=pt",), "leave": ()}[policy.iommu]
+    realloc = ("pci=realloc",) if policy.pci_realloc else ()
+    aspm = ("pcie_aspm=off",) if policy.pcie_aspm == "off" else ()
+    gttsize = (f"amdgpu.gttsize={policy.gttsize_mib}",) if policy.gttsize_mib else ()
+    limit = (f"ttm.pages_limit={policy.gtt_pages}",) if policy.gtt_pages else ()
+    replaces = (*instead, *(() if gttsize else ("amdgpu.gttsize",)))
+    return Desired((*iommu, *realloc, *aspm, *gttsize, *limit, *policy.arguments), replaces)
+
+
+def wanted(text: str, desired: Desired, recorded: tuple[str, ...]) -> str:
+    """This command line as it should read."""
+    return kernelargs.edited(text, add=desired.add, drop=(*desired.replaces, *_stale(desired, recorded)))
+
+
+def _ours(desired: Desired) -> tuple[str, ...]:
+    return tuple(marker for argument in desired.add for marker in kernelargs.markers(argument))
+
+
+def _stale(desired: Desired, recorded: tuple[str, ...]) -> tuple[str, ...]:
+    """Set by us earlier, and not asked for any more."""
+    ours = _ours(desired)
+    return tuple(marker for marker in recorded if marker not in ours)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One command line: `place` is the name of a boot entry or the path of a file."""
+
+    place: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetArguments:
+    """Make command lines read as `after`; each knows what it was."""
+
+    effect: ClassVar[Effect] = Effect.REBOOT
+    changes: tuple[Change, ...]
+
+    def __str__(self) -> str:
+        differences = [kernelargs.difference(change.before, change.after) for change in self.changes]
+        came = " ".join(dict.fromkeys(word for new, _ in differences for word in new))
+        went = " ".join(dict.fromkeys(word for _, old in differences for word in old))
+        words = [f"set {came}" if came else "", f"take out {went}" if went else ""]
+        return f"kernel arguments: {', '.join(filter(None, words))} in {_places(self.changes)}"
+
+    def undo(self) -> Step:
+        return SetArguments(tuple(Change(change.place, change.after, change.before) for change in self.changes))
+
+    async def apply(self, host: Host) -> None:
+        await host.boot.change({change.place: change.after for change in self.changes})
+
+
+def _places(changes: tuple[Change, ...]) -> str:
+    files = [change.place for change in changes if change.place.startswith("/")]
+    entries = len(changes) - len(files)
+    return ", ".join([f"{entries} boot {'entry' if entries == 1 else 'entries'}"] * bool(entries) + files)
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """Write down which arguments are of our setting; before they are set, and until they are gone."""
+
+    effect: ClassVar[Effect] = Effect.NOW
+    markers: tuple[str, ...]
+    before: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"record as set by strixd: {' '.join(self.markers) or 'nothing'}"
+
+    def undo(self) -> Step:
+        return Remember(self.before, self.markers)
+
+    async def apply(self, host: Host) -> None:
+        if self.markers:
+            await host.files.write(RECORD, json.dumps({"keys": self.markers}, indent=1) + "\n")
+        else:
+            await host.files.remove(RECORD)
+
+
+def recorded_in(text: str | None) -> tuple[str, ...]:
+    """A record that cannot be read proves nothing: then nothing is ours."""
+    try:
+        record = json.loads(text or "{}")
+    except ValueError:
+        return ()
+    keys = record.get("keys", ()) if isinstance(record, dict) else ()
+    return tuple(sorted({key for key in keys if isinstance(key, str)} if isinstance(keys, list) else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    boot: Boot
+    recorded: tuple[str, ...] = ()
+
+
+class Cmdline:
+    name: ClassVar[str] = "cmdline"
+    settle: ClassVar[float] = 1.0
+    supervised: ClassVar[bool] = False
+
+    def needs(self, desired: Desired) -> tuple[str, ...]:
+        return ()
+
+    async def observe(self, host: Host, desired: Desired) -> Observed:
+        return Observed(await host.boot.read(), recorded_in(await host.files.read(RECORD)))
+
+    def plan(self, desired: Desired, observed: Observed) -> Plan:
+        boot, recorded = observed.boot, observed.recorded
+        facts = _facts(desired, observed)
+        pending = _pending(desired, observed)
+        if pending and not (boot.tool and any(not entry.rescue for entry in boot.entries)):
+            return _blocked(self.name, desired, boot, facts)
+        changes = tuple(_changes(desired, observed)) if boot.tool else ()
+        first, last = _records(desired, observed, changes)
+        steps: tuple[Step, ...] = (Remember(first, recorded),) if first != recorded else ()
+        steps += (SetArguments(changes),) if changes else ()
+        steps += (Remember(last, first),) if last != first else ()
+        if not pending:
+            return Plan(self.name, steps, facts=facts)
+        why = f"configured, not yet running: {pending}; reboot to make it true"
+        return Plan(self.name, steps, "reboot", why, "systemctl reboot", facts)
+
+
+def _blocked(name: str, desired: Desired, boot: Boot, facts: tuple[str, ...]) -> Plan:
+    why = "no boot entries in /boot/loader/entries" if boot.tool else "no grubby on this host"
+    hint = f"set by hand, and reboot: {' '.join(desired.add)}"
+    return Plan(name, condition="blocked", why=why, hint=hint, facts=facts)
+
+
+def _lines(boot: Boot) -> Mapping[str, str]:
+    """Every command line that is ours to keep, by its place."""
+    entries = {entry.name: entry.options for entry in boot.entries if not entry.rescue}
+    files = {KERNEL_CMDLINE: boot.kernel_cmdline, DEFAULT_GRUB: boot.default_grub}
+    return entries | {place: text for place, text in files.items() if text is not None}
+
+
+def _changes(desired: Desired, observed: Observed) -> Iterator[Change]:
+    for place, text in _lines(observed.boot).items():
+        after = wanted(text, desired, observed.recorded)
+        if after != text:
+            yield Change(place, text, after)
+
+
+def _records(
+    desired: Desired, observed: Observed, changes: tuple[Change, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(before the change, after it). Ours is what we had to set; what is no longer asked for stays on record until the
+    running kernel is rid of it too. Without a tool nothing is of our setting."""
+    recorded, ours = set(observed.recorded), set(_ours(desired))
+    fresh = {marker for change in changes for marker in ours if _brings(change, marker)}
+    running = {marker for marker in recorded - ours if _has(observed.boot.running, marker)}
+    return tuple(sorted(recorded | fresh)), tuple(sorted(recorded & ours | fresh | running))
+
+
+def _brings(change: Change, marker: str) -> bool:
+    """Taking it out makes a difference afterwards that it did not make before, or its value is another."""
+    name = marker.partition(":")[0]
+    came = {kernelargs.key(word) for word in kernelargs.difference(change.before, change.after)[0]}
+    return name in came and (":" not in marker or not _has(change.before, marker))
+
+
+def _has(text: str, marker: str) -> bool:
+    return kernelargs.edited(text, add=(), drop=(marker,)) != text
+
+
+def _pending(desired: Desired, observed: Observed) -> str:
+    """What the running kernel lacks, and what it still has."""
+    running = observed.boot.running
+    came, went = kernelargs.difference(running, wanted(running, desired, observed.recorded))
+    replaced = {kernelargs.key(word) for word in came}
+    gone = [word for word in went if kernelargs.key(word) not in replaced]
+    return " ".join((*came, *(f"(still {word})" for word in gone)))
+
+
+def _facts(desired: Desired, observed: Observed) -> tuple[str, ...]:
+    boot = observed.boot
+    keys = {kernelargs.key(argument) for argument in desired.add}
+    running = " ".join(word for word in kernelargs.parts(boot.running)[0] if kernelargs.key(word) in keys)
+    lines = _lines(boot)
+    agreeing = sum(wanted(text, desired, observed.recorded) == text for text in lines.values())
+    return (
+        f"running with {running or 'none of the wanted kernel arguments'}",
+        f"{agreeing} of {len(lines)} boot entries and files have them all" if lines else "no boot entries to be seen",
+    )

@@ -1,0 +1,117 @@
+"""`make demo`: the main job on real parts, told as it happens. Without root: the same on the simulated node."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.e2e.cluster import MODEL, Cluster, pieces
+from tests.lab.install import install
+from tests.lab.lab import running_lab
+
+BEGAN = time.monotonic()
+
+
+def say(words: str) -> None:
+    print(f"[{time.monotonic() - BEGAN:6.1f} s] {words}", flush=True)
+
+
+def show(text: str) -> None:
+    print("".join(f"    {line}\n" for line in text.rstrip().splitlines()), end="", flush=True)
+
+
+def main() -> int:
+    return real() if os.geteuid() == 0 else simulated()
+
+
+def real() -> int:
+    say("two hosts with systemd, NetworkManager, firewalld and podman on this machine")
+    with running_lab() as lab:
+        cluster = Cluster(lab.new_hosts())
+        say("installed: strixd from this checkout; one cluster.toml and one cluster.key on both")
+        install(cluster.hosts)
+        cluster.lay()
+        _bring_up(cluster)
+        _serve(cluster)
+        _crash(cluster)
+        say("tear-down")
+    say("done: tokens, a crash, tokens again; nothing is left of the hosts")
+    return 0
+
+
+def _versions(cluster: Cluster) -> None:
+    for host in cluster.hosts:
+        show(f"{host.name}:\n" + host.sh("strixd-cli version; systemctl --version | sed -n 1p; podman --version"))
+
+
+def _bring_up(cluster: Cluster) -> None:
+    say("systemctl enable --now strixd, on both; what it changes, from its journal:")
+    cluster.start()
+    _versions(cluster)
+    for host in cluster.hosts:
+        cluster.cli("wait", "ready", "--timeout", "170", host=host).check()
+        show(
+            f"{host.name}:\n"
+            + host.sh("journalctl -u strixd -o cat --no-pager | grep -E '^(firewall|network|image|ray|vllm): '")
+        )
+
+
+def _serve(cluster: Cluster) -> None:
+    say(f"halo1$ strixd-cli serve {MODEL}")
+    show(cluster.serve().stdout)
+    say("halo1$ strixd-cli status")
+    show(cluster.cli("status").check().stdout)
+    _answer(cluster)
+    words = "journalctl -u strixd-vllm -o cat --no-pager | grep -o 'tensor_parallel_size=[0-9]*' | sort -u"
+    parallel = cluster.head.sh(words)
+    show(f"the server reports {parallel.strip()}")
+
+
+def _answer(cluster: Cluster) -> None:
+    say("a streamed completion from http://127.0.0.1:8000/v1/completions:")
+    parts = pieces(cluster.head.run(*cluster.stream(12), timeout=120).stdout)
+    show(f"{len(parts)} pieces: {parts}")
+
+
+def _crash(cluster: Cluster) -> None:
+    pid = cluster.server_pid()
+    say(f"halo1$ kill -KILL {pid}    (the process that answers)")
+    cluster.kill_server()
+    cluster.cli("wait", "ready", "--timeout", "170").check()
+    cluster.wait_for_tokens()
+    say("it answers again, with nobody having typed anything; the incident, from the journal and status:")
+    show(cluster.head.sh("journalctl -u strixd -o cat --no-pager | grep Incident"))
+    show(cluster.cli("status").check().stdout)
+    _answer(cluster)
+
+
+def simulated() -> int:
+    say("not root, so no real hosts: the same on a simulated node, ten times as fast as the clock")
+    with tempfile.TemporaryDirectory() as folder:
+        socket = str(Path(folder) / "io.strixd")
+        daemon = subprocess.Popen([sys.executable, "-m", "strixd", "--simulate", "--socket", socket])
+        try:
+            return _tour(socket)
+        finally:
+            daemon.send_signal(signal.SIGTERM)
+            daemon.wait(10)
+
+
+def _tour(socket: str) -> int:
+    while not Path(socket).exists():
+        time.sleep(0.1)
+    for words in (["wait", "ready", "--timeout", "60"], ["serve", MODEL], ["status"]):
+        say("strixd-cli " + " ".join(words))
+        cli = subprocess.run([sys.executable, "-m", "strixd.cli", "--socket", socket, *words], check=False)
+        if cli.returncode:
+            return cli.returncode
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""From nothing to tokens on two real hosts, and tokens again after any order of starts: nobody gives a command."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.e2e.cluster import Cluster, pieces
+from tests.lab.host import wait_for
+from tests.lab.judge import Judge
+
+pytestmark = pytest.mark.lab
+
+GOING_DOWN = (
+    r"strixd-(ray|vllm)\.service",  # a workload that is killed, or loses its peer, is a failed unit
+    r"(conmon|podman|systemd-coredump).*",
+)
+
+
+def test_serve_ends_with_a_first_completion(serving: Cluster) -> None:
+    status = serving.status()
+    assert status["phase"] == "ready"
+    assert [member["joined"] for member in status["members"]] == [True, True]
+    assert status["model"]["answeredAt"] > 0
+
+
+def test_completion_streams_from_tensor_parallel_two(serving: Cluster) -> None:
+    parts = pieces(serving.head.run(*serving.stream(8), timeout=120).stdout)
+    assert len(parts) >= 8
+    said = serving.head.sh("journalctl -u strixd-vllm -o cat --no-pager")
+    assert "tensor_parallel_size=2" in said
+    for host in serving.hosts:
+        assert "RayWorker" in host.sh("ps -eo args"), f"no rank runs on {host.name}"
+
+
+def test_status_alone_tells_what_runs_where(serving: Cluster) -> None:
+    head, worker = (serving.cli("status", host=host).check().stdout for host in serving.hosts)
+    for words in ("halo1", "ready", "tiny", "halo2", "192.168.100.2", "enp1s0", "http://127.0.0.1:8000"):
+        assert words in head
+    assert "halo2" in worker
+    assert "worker" in worker
+
+
+def test_serve_on_a_worker_is_refused_with_name_and_address_of_the_head(serving: Cluster) -> None:
+    refused = serving.cli("serve", "tiny", host=serving.workers[0])
+    assert refused.rc == 2
+    assert "halo1 (192.168.100.1)" in refused.stderr
+
+
+def test_restart_of_strixd_interrupts_no_stream_and_refuses_no_call(serving: Cluster) -> None:
+    reading = serving.head.stream(*serving.stream(400))
+    assert reading.stdout
+    begun = reading.stdout.readline()
+    restarting = serving.head.stream("systemctl", "restart", "strixd")
+    calls = [serving.cli("status") for _ in range(8)]
+    rest, _ = reading.communicate(timeout=120)
+    assert restarting.wait(30) == 0
+    assert len(pieces(begun + rest)) > 100
+    assert [call.rc for call in calls] == [0] * 8
+
+
+def test_sigterm_ends_strixd_in_time_and_leaves_the_workloads(serving: Cluster) -> None:
+    began = time.monotonic()
+    serving.head.run("systemctl", "stop", "strixd.service", "strixd.socket")
+    assert time.monotonic() - began < 5
+    assert serving.complete()
+    serving.head.run("systemctl", "start", "strixd.socket", "strixd.service")
+
+
+def test_killed_server_answers_again_and_the_incident_says_so(serving: Cluster, judge: Judge) -> None:
+    judge.expect(*GOING_DOWN)
+    serving.kill_server()
+    wait_for("the end is noticed", lambda: not serving.complete(timeout=2), 10)
+    serving.wait_for_tokens()
+    wait_for("the incident is over", lambda: serving.status()["incident"]["ended"] > 0, 60, pause=1.0)
+    incident = serving.status()["incident"]
+    assert incident["resource"] == "vllm"
+    assert "killed by signal 9" in incident["cause"]
+    assert [moment["name"] for moment in incident["moments"]] == ["noticed", "started", "answering"]
+
+
+def test_worker_rebooted_while_the_head_runs(serving: Cluster, judge: Judge) -> None:
+    judge.expect(*GOING_DOWN)
+    serving.workers[0].reboot()
+    serving.wait_for_tokens()
+
+
+def test_head_rebooted_while_the_worker_runs(serving: Cluster, judge: Judge) -> None:
+    judge.expect(*GOING_DOWN)
+    serving.head.reboot()
+    serving.wait_for_tokens()
+
+
+@pytest.mark.parametrize("first", ["both", "head", "worker"])
+def test_power_loss_of_both_and_any_order_of_starts(serving: Cluster, judge: Judge, first: str) -> None:
+    judge.expect(*GOING_DOWN)
+    for host in serving.hosts:
+        host.kill()
+    order = serving.hosts if first != "worker" else tuple(reversed(serving.hosts))
+    order[0].boot()
+    if first != "both":
+        wait_for("it waits for the other", lambda: serving.status(order[0])["passes"] > 3, 60, pause=1.0)
+        assert not serving.head.is_up() or not serving.complete(timeout=1)
+    order[1].boot()
+    serving.wait_for_tokens()
+
+
+def test_stop_leaves_nothing_of_the_model(serving: Cluster) -> None:
+    serving.cli("stop").check()
+    wait_for("the model is gone", lambda: serving.status()["model"] is None, 60, pause=0.5)
+    wait_for("the port is free", lambda: not serving.head.sh("ss -Hltn sport = :8000"), 60, pause=0.5)
+    for host in serving.hosts:
+        wait_for("no rank is left", lambda host=host: "RayWorker" not in host.sh("ps -eo args"), 30)  # type: ignore[misc]

@@ -1,0 +1,55 @@
+"""Installs what the lab needs of this machine, by the machine's own package tool. Fast when all of it is there.
+
+Run by path with the system's Python, before the virtual environment exists: it imports nothing of the project.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+
+# Command: its package in Debian, in Fedora. "" is not to be had there, or not needed.
+NEEDED = {
+    "mmdebstrap": ("mmdebstrap", "mmdebstrap"),
+    "systemd-nspawn": ("systemd-container", "systemd-container"),
+    "ip": ("iproute2", "iproute"),
+    "nsenter": ("util-linux", "util-linux"),
+    "tar": ("tar", "tar"),
+    "dbus-daemon": ("dbus-daemon", "dbus-daemon"),
+    "sysctl": ("procps", "procps-ng"),
+}
+VENV = ("python3-venv", "")
+APT = ["apt-get", "-o", "DPkg::Lock::Timeout=240"]
+
+
+def main() -> int:
+    missing = [names for command, names in NEEDED.items() if shutil.which(command) is None]
+    if importlib.util.find_spec("ensurepip") is None:
+        missing.append(VENV)
+    if not missing:
+        return 0
+    if os.geteuid() != 0:
+        sys.stderr.write(f"lab: not installed here: {' '.join(debian or fedora for debian, fedora in missing)}\n")
+        return 0
+    return _install(missing)
+
+
+def _install(missing: list[tuple[str, str]]) -> int:
+    debian, fedora = ([names[place] for names in missing if names[place]] for place in (0, 1))
+    if shutil.which("apt-get"):
+        install = [*APT, "install", "--yes", "--no-install-recommends", *debian]
+        return _run([*APT, "update"]) or _run(install)
+    return _run(["dnf", "install", "--assumeyes", "--setopt=install_weak_deps=False", *fedora])
+
+
+def _run(command: list[str]) -> int:
+    sys.stderr.write(f"lab: {' '.join(command)}\n")
+    quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    return subprocess.run(command, check=False, env=quiet, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

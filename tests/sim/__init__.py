@@ -1,0 +1,1 @@
+"""Whole nodes in virtual time: strixd's engine over the simulated world, with faults."""

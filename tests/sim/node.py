@@ -1,0 +1,143 @@
+"""A strixd over a world, started, killed and rebooted at will, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+from strixd import config
+from strixd.engine import memory
+from strixd.engine.engine import Engine
+from strixd.engine.reconcile import Reconciler
+from strixd.engine.status import Status
+from strixd.engine.wish import File, Wish
+from strixd.sim import World, simulated_host
+from strixd.sim.gate import Killed
+
+KEY = "/etc/strixd/cluster.key"
+MODEL = "strixd/tiny"
+
+
+def names(count: int) -> tuple[str, ...]:
+    return tuple(f"halo{number}" for number in range(1, count + 1))
+
+
+def cluster_toml(count: int = 2) -> str:
+    nodes = (
+        f'[[node]]\nname = "{name}"\nrole = "{"worker" if number > 1 else "head"}"\n'
+        f'address = "192.168.100.{number}/24"\ndriver = "ice"\n'
+        for number, name in enumerate(names(count), 1)
+    )
+    return '[cluster]\nname = "sim"\n\n' + "\n".join(nodes)
+
+
+def world(hostname: str = "halo1", *, count: int = 2) -> World:
+    """A node as installed, with the cluster key in place."""
+    made = World(hostname=hostname, names=names(count))
+    made.disk.put(KEY, "secret\n", 0o600)
+    return made
+
+
+class Node:
+    """One node: `world` stays, strixd comes and goes."""
+
+    def __init__(self, world: World, *, count: int = 2) -> None:
+        self.world = world
+        self._text = cluster_toml(count)
+        self._task: asyncio.Task[None] | None = None
+        self.engine: Engine | None = None
+
+    @property
+    def status(self) -> Status:
+        assert self.engine
+        return self.engine.status()
+
+    async def start(self) -> Engine:
+        host = simulated_host(self.world)
+        wish = Wish(self._read(), await memory.load_orders(host.files), self._read)
+        loop = Reconciler(host, wish, lambda: None)
+        self.engine = Engine(loop)
+        self._task = asyncio.create_task(_live(loop), name="strixd")
+        await self.engine.changed(0)
+        return self.engine
+
+    def _read(self) -> File:
+        settings = config.parse(self._text, "cluster.toml").config
+        return File(settings, config.find_node(settings, self.world.hostname, self.world.identity.macs))
+
+    async def kill(self) -> None:
+        """As SIGKILL: nothing is said or written any more."""
+        if self._task:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError, BaseExceptionGroup, Killed):
+                await self._task
+        self._task = None
+
+    async def restart(self) -> None:
+        await self.kill()
+        await self.start()
+
+    async def reboot(self, *, seconds: float = 20.0) -> None:
+        await self.kill()
+        self.world.reboot()
+        await self.world.clock.sleep(seconds)
+        await self.start()
+
+    @property
+    def dead(self) -> bool:
+        return self._task is None or self._task.done()
+
+    async def until(self, wanted: Callable[[Status], bool], *, seconds: float) -> float:
+        """Waits for a status, and gives the simulated seconds that it took."""
+        begun = self.world.clock.now()
+        while not wanted(self.status):
+            assert self._task
+            if self._task.done():
+                self._task.result()
+            assert self.world.clock.now() - begun < seconds, explain(self.status)
+            await self.world.clock.sleep(0.5)
+        return self.world.clock.now() - begun
+
+    async def answers(self, *, seconds: float) -> float:
+        return await self.until(answering, seconds=seconds)
+
+
+async def _live(loop: Reconciler) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(loop.host.watch(loop.wake))
+        tasks.create_task(loop.run())
+
+
+def answering(status: Status) -> bool:
+    return status.phase == "ready" and status.model is not None and status.model.answered_at > 0
+
+
+def explain(status: Status) -> str:
+    views = "; ".join(f"{view.name} {view.condition} {view.why}" for view in status.resources)
+    return f"{status.phase}: {views}"
+
+
+@asynccontextmanager
+async def living(world: World, *, count: int = 2) -> AsyncIterator[Node]:
+    node = Node(world, count=count)
+    await node.start()
+    try:
+        yield node
+    finally:
+        await node.kill()
+
+
+@asynccontextmanager
+async def serving(*, count: int = 2) -> AsyncIterator[Node]:
+    """A head whose model answers."""
+    async with living(world(count=count), count=count) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, ())
+        await node.answers(seconds=120)
+        yield node
+
+
+def starts(world: World, unit: str) -> int:
+    """How often strixd has started this unit."""
+    return sum(1 for call in world.calls.writes if (call.method, call.args) == ("start", (unit,)))

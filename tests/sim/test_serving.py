@@ -1,0 +1,309 @@
+"""From an order to a completion, and back to one after each fault that leaves the machines able to work."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from strixd.errors import Refused
+from strixd.sim import clock
+from strixd.sim.world import IMAGE, RAY, VLLM
+from tests.sim.node import MODEL, Node, answering, explain, living, serving, starts, world
+
+
+def virtual(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """An async test in virtual time."""
+
+    def run(*args: Any, **kwargs: Any) -> None:
+        async def main() -> None:
+            await test(*args, **kwargs)
+
+        clock.run(main())
+
+    run.__name__ = getattr(test, "__name__", "test")
+    run.__doc__ = test.__doc__
+    run.__wrapped__ = test  # type: ignore[attr-defined]  # pytest reads the parameters there
+    return run
+
+
+@virtual
+async def test_an_order_ends_in_a_completion() -> None:
+    async with living(world()) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, ())
+        assert 25 < await node.answers(seconds=120) < 60
+        conditions = {view.name: view.condition for view in node.status.resources}
+        assert conditions.pop("cmdline") == "reboot"  # written, and not yet what runs
+        assert set(conditions.values()) == {"ok"}
+        assert [member.joined for member in node.status.members] == [True, True]
+
+
+@virtual
+async def test_nothing_is_served_without_an_order() -> None:
+    async with living(world()) as node:
+        await node.until(lambda status: status.phase == "ready", seconds=120)
+        await node.world.clock.sleep(600)
+        assert starts(node.world, VLLM) == 0
+        assert node.status.model is None
+
+
+@virtual
+async def test_with_everything_in_place_no_call_writes() -> None:
+    async with serving() as node:
+        await node.world.clock.sleep(30)
+        calls = list(node.world.calls.writes)
+        await node.world.clock.sleep(3600)
+        assert node.world.calls.writes == calls
+
+
+@virtual
+async def test_a_worker_may_come_an_hour_late() -> None:
+    late = world()
+    late.cluster.others["halo2"].on = False
+    async with living(late) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, ())
+        await late.clock.sleep(3600)
+        assert starts(late, VLLM) == 0
+        assert "halo2" in explain(node.status)
+        late.cluster.switch("halo2", on=True)
+        await node.answers(seconds=60)
+        assert starts(late, RAY) == 1
+
+
+@virtual
+async def test_a_worker_waits_for_its_head_and_joins_when_it_comes() -> None:
+    waiting = world("halo2")
+    waiting.cluster.others["halo1"].on = False
+    async with living(waiting) as node:
+        await waiting.clock.sleep(3600)
+        assert starts(waiting, RAY) == 1
+        waiting.cluster.switch("halo1", on=True)
+        await node.until(lambda status: status.phase == "ready", seconds=60)
+        assert node.engine
+        with pytest.raises(Refused, match="worker"):
+            await node.engine.serve(MODEL, ())
+
+
+@virtual
+async def test_a_worker_joins_the_successor_of_its_head() -> None:
+    member = world("halo2")
+    member.cluster.begin()
+    async with living(member) as node:
+        await node.until(lambda status: status.phase == "ready", seconds=60)
+        for away in (1.0, 30.0, 300.0):
+            member.cluster.switch("halo1", on=False)
+            await member.clock.sleep(away)
+            member.cluster.switch("halo1", on=True)
+            await node.until(lambda status: status.phase == "ready", seconds=120)
+            await member.clock.sleep(120)
+            assert node.status.phase == "ready"
+
+
+async def _kill_server(node: Node) -> None:
+    node.world.kill(VLLM)
+
+
+async def _kill_engine(node: Node) -> None:
+    server = node.world.server()
+    assert server
+    server.fail()
+
+
+async def _kill_raylet(node: Node) -> None:
+    node.world.kill(RAY)
+
+
+async def _kill_worker(node: Node) -> None:
+    node.world.cluster.switch("halo2", on=False)
+    await node.world.clock.sleep(4)
+    node.world.cluster.switch("halo2", on=True)
+
+
+async def _cut_long(node: Node) -> None:
+    node.world.plug(cable=False)
+    await node.world.clock.sleep(90)
+    node.world.plug(cable=True)
+
+
+async def _stop_by_hand(node: Node) -> None:
+    await node.world.systemd.stop(VLLM)
+
+
+async def _remove_units(node: Node) -> None:
+    for path in [path for path in node.world.disk.files if path.endswith(".container")]:
+        del node.world.disk.files[path]
+    node.world.systemd.reload()
+    node.world.kill(VLLM)
+
+
+FAULTS = (_kill_server, _kill_engine, _kill_raylet, _kill_worker, _cut_long, _stop_by_hand, _remove_units)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__.strip("_"))
+@virtual
+async def test_tokens_again(fault: Callable[[Node], Awaitable[None]]) -> None:
+    async with serving() as node:
+        await node.world.clock.sleep(600)
+        await fault(node)
+        await node.until(lambda status: not answering(status), seconds=60)
+        await node.answers(seconds=180)
+        assert node.status.incident
+        assert node.status.incident.ended
+
+
+@virtual
+async def test_a_short_cut_restarts_nothing() -> None:
+    async with serving() as node:
+        before = starts(node.world, VLLM), starts(node.world, RAY)
+        node.world.plug(cable=False)
+        await node.world.clock.sleep(3)
+        node.world.plug(cable=True)
+        await node.world.clock.sleep(600)
+        assert answering(node.status)
+        assert (starts(node.world, VLLM), starts(node.world, RAY)) == before
+
+
+@virtual
+async def test_with_the_cable_out_nothing_loops() -> None:
+    async with serving() as node:
+        node.world.plug(cable=False)
+        await node.world.clock.sleep(300)
+        before = len(node.world.calls.writes)
+        await node.world.clock.sleep(2 * 3600)
+        assert len(node.world.calls.writes) - before < 5, node.world.writes[before:]
+        assert "no carrier" in explain(node.status)
+        node.world.plug(cable=True)
+        await node.answers(seconds=120)
+
+
+@pytest.mark.parametrize("fault", ["missing", "memory", "flag"])
+@virtual
+async def test_what_can_never_work_is_named_and_not_repeated(fault: str) -> None:
+    broken = world()
+    broken.serving.fault = fault
+    async with living(broken) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, ())
+        await node.until(lambda status: status.phase == "stuck", seconds=120)
+        await broken.clock.sleep(3600)
+        assert starts(broken, VLLM) == 1
+        broken.serving.fault = ""
+        await node.engine.serve(MODEL, ())
+        await node.answers(seconds=120)
+
+
+@virtual
+async def test_a_crash_that_returns_is_no_loop_and_ends_with_its_cause() -> None:
+    async with serving() as node:
+        node.world.serving.fault = "crash"
+        node.world.kill(VLLM)
+        before = starts(node.world, VLLM)
+        await node.world.clock.sleep(3600)
+        assert starts(node.world, VLLM) - before < 40
+        node.world.serving.fault = ""
+        await node.answers(seconds=420)
+
+
+@virtual
+async def test_a_restart_of_strixd_touches_no_workload() -> None:
+    async with serving() as node:
+        before = node.world.snapshot()
+        calls = len(node.world.calls.writes)
+        await node.restart()
+        await node.answers(seconds=30)
+        assert node.world.snapshot()["units"] == before["units"]
+        assert [call for call in node.world.calls.writes[calls:] if call.port != "ray"] == []
+
+
+@virtual
+async def test_a_rebooted_head_serves_again() -> None:
+    async with serving() as node:
+        await node.reboot()
+        await node.answers(seconds=180)
+
+
+@virtual
+async def test_the_orders_are_kept_without_the_daemon() -> None:
+    async with living(world()) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, ())
+        await node.restart()
+        await node.answers(seconds=120)
+
+
+@virtual
+async def test_stop_ends_the_model_and_nothing_else() -> None:
+    async with serving() as node:
+        assert node.engine
+        await node.engine.stop()
+        await node.until(lambda status: status.model is None and status.phase == "ready", seconds=30)
+        assert not node.world.systemd.active(VLLM)
+        assert node.world.systemd.active(RAY)
+
+
+@virtual
+async def test_while_paused_nothing_is_mended() -> None:
+    async with serving() as node:
+        assert node.engine
+        await node.engine.pause()
+        node.world.kill(VLLM)
+        await node.world.clock.sleep(600)
+        assert not node.world.systemd.active(VLLM)
+        await node.engine.resume()
+        await node.answers(seconds=120)
+
+
+@virtual
+async def test_an_image_that_cannot_be_pulled_is_said_and_comes_when_it_can() -> None:
+    poor = world()
+    poor.registry.fault = "manifest unknown"
+    async with living(poor) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, ())
+        await poor.clock.sleep(1800)
+        assert "manifest unknown" in explain(node.status)
+        assert starts(poor, IMAGE) < 30
+        poor.registry.fault = ""
+        await node.answers(seconds=600)
+
+
+@virtual
+async def test_a_gated_model_is_said_before_it_is_started() -> None:
+    gated = world()
+    gated.hub[MODEL] = f"Cannot fetch {MODEL}: accept its licence at https://hub/{MODEL}"
+    async with living(gated) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, ())
+        await node.until(lambda status: "licence" in explain(status), seconds=60)
+        assert starts(gated, VLLM) == 0
+
+
+@virtual
+async def test_a_node_with_another_image_is_named_and_nothing_is_served() -> None:
+    odd = world()
+    odd.cluster.others["halo2"].record["digest"] = "sha256:other"
+    async with living(odd) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, ())
+        await node.until(lambda status: "halo2" in explain(status) and "sha256:other" in explain(status), seconds=60)
+        await odd.clock.sleep(600)
+        assert starts(odd, VLLM) == 0
+        odd.cluster.others["halo2"].record.clear()
+        await node.answers(seconds=120)
+
+
+@pytest.mark.parametrize("port", ["network", "firewall", "units", "ray"])
+@virtual
+async def test_a_service_that_is_away_does_no_harm_and_is_picked_up_again(port: str) -> None:
+    async with serving() as node:
+        node.world.calls.down.add(port)
+        await node.world.clock.sleep(120)
+        assert port in explain(node.status)
+        assert node.world.systemd.active(VLLM)
+        node.world.calls.down.clear()
+        node.world.changed(port)
+        await node.answers(seconds=60)
+        assert starts(node.world, VLLM) == 1

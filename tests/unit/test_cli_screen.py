@@ -1,0 +1,157 @@
+"""The screen of status, the lines of watch and plan, and the live bar: all pure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from recorded_door import NOON, resource, status
+
+from strixd.api.commands import public
+from strixd.cli.follow import changes
+from strixd.cli.look import plan_lines, rollback_lines
+from strixd.cli.screen import ago, clock, screen
+from strixd.cli.serve import bar, line
+from strixd.cli.terminal import in_colour
+from strixd.engine.status import PlanView, ResourceView, Status, StepView
+
+
+@pytest.fixture(autouse=True)
+def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def shown(status: Status) -> str:
+    return "\n".join(screen(public(status), NOON))
+
+
+def held(name: str) -> ResourceView:
+    facts = ("exited with status 1 after 12 s", "the port is free")
+    view = resource(name, "held", "max_model_len is larger than the model allows", *facts, hint="take it lower")
+    return replace(view, next_try=NOON + 90, steps=(StepView("start strixd-vllm.service", "", "now"),))
+
+
+GOLDEN = """\
+halo1, head of cluster halo, strixd 0.1.0
+degraded since 11:56:40 (3 m ago); pass 7 at 11:59:59 (1 s ago)
+problem   cluster.toml:3: x: wrong
+          cluster.toml:4: y: wrong
+
+model     tiny
+          answers at http://127.0.0.1:8000 since 11:56:50 (3 m ago)
+          last completion 11:59:50 (10 s ago), in 0.4 s
+
+members   1 of 2
+          halo1  head    192.168.100.1  joined, 1 GPU
+          halo2  worker  192.168.100.2  not joined: another cluster key
+
+vllm      held     for 3 m, seen 1 s ago
+          max_model_len is larger than the model allows
+          → take it lower
+          next try 12:01:30 (in 1 m)
+          to do: start strixd-vllm.service
+          exited with status 1 after 12 s; the port is free
+
+incident  vllm: killed by signal 9
+          11:45:00 (15 m ago), over after 40 s
+          noticed +0.2 s
+
+next      strixd-cli logs vllm"""
+
+
+def test_the_screen() -> None:
+    problem = "cluster.toml:3: x: wrong\ncluster.toml:4: y: wrong"
+    assert shown(replace(status(), phase="degraded", problem=problem, resources=(held("vllm"),))) == GOLDEN
+
+
+def test_an_idle_head_says_what_to_do() -> None:
+    text = shown(replace(status(), phase="drained", model=None, incident=None))
+    assert "model     none is ordered\n" in text
+    assert text.endswith("next      strixd-cli serve MODEL")
+
+
+@pytest.mark.parametrize(
+    ("change", "last"),
+    [
+        ({}, "curl http://127.0.0.1:8000/v1/models"),
+        ({"phase": "paused"}, "strixd-cli resume"),
+        ({"phase": "converging"}, "strixd-cli watch"),
+        ({"resources": (resource("network", "stuck", "no card"),)}, "strixd-cli logs daemon"),
+    ],
+)
+def test_the_next_step(change: dict[str, str], last: str) -> None:
+    assert shown(replace(status(), **change)).endswith(f"next      {last}")  # type: ignore[arg-type]
+
+
+def test_a_worker_names_its_head() -> None:
+    assert shown(replace(status(), role="worker", node="halo2")).startswith(
+        "halo2, worker of cluster halo (head: halo1, 192.168.100.1), strixd 0.1.0\n"
+    )
+
+
+def test_eighty_columns_hold_and_nothing_gets_through_that_does_not_print() -> None:
+    nasty = resource("ray", "stuck", "\x1b]0;owned\a" + "many words " * 30, "x" * 100, "a\nb")
+    lines = screen(public(status(nasty)), NOON, paint=in_colour)
+    assert all(len(each) <= 80 for each in lines if "\x1b" not in each and "xxx" not in each)
+    text = "\n".join(lines)
+    assert "\x1b]" not in text
+    assert "\a" not in text
+    assert "\x1b[31mstuck\x1b[0m    for 3 m" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(-5, "0 s"), (59.9, "59 s"), (60, "1 m"), (7800, "2 h 10 m"), (90_000, "1 d 1 h"), (1e6, "11 d")],
+)
+def test_ago(seconds: float, words: str) -> None:
+    assert ago(seconds) == words
+
+
+def test_clock_has_the_date_when_it_is_not_today() -> None:
+    assert clock(NOON - 60, NOON) == "11:59:00"
+    assert clock(NOON - 86_400, NOON) == "2025-11-28 12:00:00"
+
+
+def test_changes_are_told_and_nothing_else() -> None:
+    before = public(status(resource("ray", "waiting", "1 of 2 members")))
+    after = public(replace(status(), phase="degraded"))
+    assert list(changes(before, after)) == ["phase: degraded", "ray: ok"]
+    assert list(changes(after, after)) == []
+    first = list(changes(None, before))
+    assert first[0] == "phase: ready"
+    assert first[-1] == "halo2: not joined: another cluster key"
+
+
+MOVES = (StepView("do a", "undo a", "now"), StepView("do b", "", "now"), StepView("do c", "undo c", "reboot"))
+
+
+def test_plan_and_its_way_back() -> None:
+    plans = public(
+        (
+            PlanView("network", MOVES[:1], "ok", ""),
+            PlanView("cmdline", MOVES[1:], "reboot", "arguments are missing"),
+            PlanView("ray", (), "ok", ""),
+        )
+    )
+    assert plan_lines(plans) == [
+        "network",
+        "  do a",
+        "cmdline is reboot: arguments are missing",
+        "  do b",
+        "  do c (takes effect with a reboot)",
+        "nothing to do: ray",
+        "3 steps; strixd-cli plan --rollback shows the way back",
+    ]
+    assert rollback_lines(plans) == ["cmdline", "  undo c", "network", "  undo a"]
+    assert rollback_lines([]) == ["nothing to take back"]
+
+
+def test_a_line_and_a_bar() -> None:
+    assert line({"stage": "load", "done": True, "text": "tiny"}, 61.25) == "   61.2 s  model loaded: tiny"
+    assert bar(2, "ray: 1 of 2", 3) == "    3.0 s  [##...] ray: 1 of 2"

@@ -1,0 +1,129 @@
+"""Editing a kernel command line: every case of the data file, twice, and the corners between."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strixd import kernelargs as args
+from strixd.config import load
+from strixd.errors import ConfigError
+from strixd.resources import cmdline
+
+CASES = tomllib.loads((Path(__file__).parents[1] / "cases/cmdline/cases.toml").read_text())["case"]
+NODES = """
+[cluster]
+name = "halo"
+[[node]]
+name = "halo1"
+role = "head"
+address = "192.168.100.1/24"
+interface = "eth0"
+[[node]]
+name = "halo2"
+role = "worker"
+address = "192.168.100.2/24"
+interface = "eth0"
+[kernel]
+"""
+
+
+def _desired(case: dict[str, Any], tmp_path: Path) -> cmdline.Desired:
+    lines = [f"{key} = {_toml(value)}" for key, value in case["policy"].items()]
+    file = tmp_path / "cluster.toml"
+    file.write_text(NODES + "\n".join(lines) + "\n")
+    kernel = load(file).kernel
+    return cmdline.desired_arguments(
+        cmdline.Policy(
+            iommu=kernel.iommu,
+            gtt_pages=kernel.gtt_pages,
+            gttsize_mib=kernel.gtt_mib if kernel.gttsize else 0,
+            pci_realloc=kernel.pci_realloc,
+            pcie_aspm=kernel.pcie_aspm,
+            arguments=kernel.arguments,
+        )
+    )
+
+
+def _toml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "want" in case], ids=lambda case: case["name"])
+def test_the_right_answer(case: dict[str, Any], tmp_path: Path) -> None:
+    desired, recorded = _desired(case, tmp_path), tuple(case["recorded"])
+    once = cmdline.wanted(case["options"], desired, recorded)
+    assert once == case["want"]
+    assert cmdline.wanted(once, desired, recorded) == once
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "refuse" in case], ids=lambda case: case["name"])
+def test_what_is_refused_says_why(case: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        _desired(case, tmp_path)
+    assert all(word in str(refusal.value) for word in case["refuse"])
+
+
+@pytest.mark.parametrize(
+    ("before", "add", "after"),
+    [
+        ("quiet iommu=pt iommu=off", "iommu=pt", "quiet iommu=pt"),
+        ("iommu=off quiet iommu=pt", "iommu=pt", "iommu=pt quiet"),
+        ("quiet pci=realloc=off,noaer", "pci=realloc", "quiet pci=realloc,noaer"),
+        ("quiet pci=realloc=off,realloc", "pci=realloc", "quiet pci=realloc"),
+        ("ttm.pages-limit=7  quiet", "ttm.pages_limit=7", "ttm.pages-limit=7  quiet"),
+        ("console=tty0 quiet", "console=ttyS0", "console=tty0 quiet console=ttyS0"),
+        ("", "iommu=pt", "iommu=pt"),
+        ("-- single", "iommu=pt", "iommu=pt -- single"),
+        ('"foo bar=1 2" quiet', "iommu=pt", '"foo bar=1 2" quiet iommu=pt'),
+    ],
+)
+def test_setting_one_argument(before: str, add: str, after: str) -> None:
+    assert args.edited(before, add=(add,), drop=()) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "drop", "after"),
+    [
+        ("quiet amd_iommu=off amd_iommu=fullflush", "amd_iommu=off", "quiet amd_iommu=fullflush"),
+        ("quiet amdgpu.gttsize=1 amdgpu.gttsize", "amdgpu.gttsize", "quiet"),
+        ("pci=noaer,realloc quiet", "pci:realloc", "pci=noaer quiet"),
+        ("pci=realloc quiet", "pci:realloc", "quiet"),
+        ("console=tty0 console=ttyS0", "console:ttyS0", "console=tty0"),
+        ("quiet  -- iommu=pt", "iommu", "quiet  -- iommu=pt"),
+    ],
+)
+def test_taking_one_out(before: str, drop: str, after: str) -> None:
+    assert args.edited(before, add=(), drop=(drop,)) == after
+
+
+WORD = st.sampled_from(
+    (
+        *("quiet", "ro", "iommu=pt", "iommu=off", "pci=noaer", "pci=realloc=off,nommconf", "pci=realloc"),
+        *("console=tty0", "ttm.pages-limit=1", "ttm.pages_limit=2", 'dyndbg="file a/* +p"', "amd_iommu=off"),
+        *("--", "amdgpu.gttsize=5"),
+    )
+)
+
+
+@given(st.lists(WORD, max_size=8).map(" ".join), st.sampled_from(["pt", "off", "leave"]), st.booleans())
+def test_a_second_application_changes_no_byte(text: str, iommu: Any, realloc: bool) -> None:
+    desired = cmdline.desired_arguments(cmdline.Policy(iommu=iommu, gtt_pages=7, pci_realloc=realloc))
+    once = cmdline.wanted(text, desired, ("pci:realloc", "iommu"))
+    assert cmdline.wanted(once, desired, ("pci:realloc", "iommu")) == once
+
+
+@given(st.lists(WORD, max_size=8).map(" ".join))
+def test_what_is_not_touched_keeps_its_order(text: str) -> None:
+    touched = {"iommu", "amd_iommu", "pci", "ttm.pages_limit", "amdgpu.gttsize", "pcie_aspm"}
+    desired = cmdline.desired_arguments(cmdline.Policy(gtt_pages=7))
+    after = cmdline.wanted(text, desired, ())
+    before_words, after_words = (args.parts(each) for each in (text, after))
+    assert before_words[1] == after_words[1]
+    left, right = ([word for word in each[0] if args.key(word) not in touched] for each in (before_words, after_words))
+    assert left == right

@@ -1,0 +1,211 @@
+"""The laws that every resource keeps, each in several starting worlds:
+
+idempotent: after a pass the plan is empty; quiet: a second pass makes no writing call; reversible: whichever writing
+call fails, the world is as it was; resumable: at whichever writing call strixd is killed, the next pass converges to
+the same world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from strixd.engine.apply import Outcome, apply
+from strixd.errors import Rejected, StrixdError, Unavailable
+from strixd.fabric import Fabric
+from strixd.plan import Resource
+from strixd.ports import Profile, Zone
+from strixd.resources import firewall, network
+from strixd.sim import World, clock, simulated_host
+from strixd.sim.gate import Killed, When
+from strixd.sim.world import FABRIC, leased
+
+CALM = 6.0  # seconds until what happens by itself after a pass has happened
+OURS = Profile("0d8b", "strixd-test", "", "", "192.168.100.1/24", 9000, "trusted", 100)
+OWN = Zone("strixd", "of strixd", "default", ('rule family="ipv4" source address="192.168.100.2" accept',))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A resource, what it shall be, and the world in which it is made so. `start` runs inside the event loop."""
+
+    name: str
+    resource: Resource[Any, Any]
+    desired: object
+    start: Callable[[], World]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def fresh() -> World:
+    return World()
+
+
+def idle() -> World:
+    """No DHCP: the automatic profile has given up, and a stored profile gets the link by itself."""
+    world = World()
+    world.network.give_up(FABRIC)
+    return world
+
+
+def lease() -> World:
+    return leased(World())
+
+
+def stale() -> World:
+    """An earlier setting of ours is in force."""
+    world = World()
+    world.network.save(Profile(OURS.uuid, "strixd-old", FABRIC, "", "192.168.99.1/24", 1500, "public", 100))
+    world.network.begin(OURS.uuid, FABRIC)
+    world.firewalld.zones[OWN.name] = Zone(OWN.name, "older")
+    return world
+
+
+def saved() -> World:
+    """Stored as it shall be, and not active."""
+    world = World()
+    nic = world.network.nics[FABRIC]
+    world.network.stored[OURS.uuid] = Profile(
+        OURS.uuid, OURS.name, "", nic.link.mac, OURS.address, OURS.mtu, OURS.zone, OURS.autoconnect_priority
+    )
+    return world
+
+
+def elsewhere() -> World:
+    """Somebody has moved the link, and a permanent file names it."""
+    world = World()
+    world.firewalld.bind(FABRIC, "drop")
+    world.firewalld.files[FABRIC] = "drop"
+    return world
+
+
+def unplugged() -> World:
+    world = World()
+    world.plug(cable=False)
+    return world
+
+
+STARTS = (fresh, idle, lease, stale, saved, unplugged)
+
+
+def cases() -> Iterator[Case]:
+    fabric = Fabric(driver="ice")
+    for start in STARTS:  # not `elsewhere`: a zone that is set only at run time outlives no activation
+        yield Case(f"network-{start.__name__}", network.Network(), network.Desired(fabric, (), OURS), start)
+    for start in (*STARTS, elsewhere):
+        trusted = firewall.Desired(fabric, (), "trusted")
+        yield Case(f"firewall-{start.__name__}", firewall.Firewall(), trusted, start)
+        own = firewall.Desired(fabric, (), OWN.name, OWN)
+        yield Case(f"firewall-own-{start.__name__}", firewall.Firewall(), own, start)
+
+
+CASES = tuple(cases())
+every = pytest.mark.parametrize("case", CASES, ids=str)
+whens = pytest.mark.parametrize("when", ["before", "after"])
+
+
+async def begun(case: Case) -> World:
+    world = case.start()
+    await world.clock.sleep(CALM)
+    return world
+
+
+async def one_pass(case: Case, world: World) -> Outcome:
+    """What the engine does of one resource, by a process of its own."""
+    host = simulated_host(world)
+    plan = case.resource.plan(case.desired, await case.resource.observe(host, case.desired))
+    return await apply(case.resource, case.desired, host, plan, lambda doing, step: None)
+
+
+async def writing_calls(case: Case) -> int:
+    world = await begun(case)
+    assert (await one_pass(case, world)).failure is None
+    return len(world.calls.writes)
+
+
+@every
+def test_idempotent(case: Case) -> None:
+    async def law() -> None:
+        world = await begun(case)
+        outcome = await one_pass(case, world)
+        assert outcome.failure is None
+        assert outcome.plan.steps == ()
+        await world.clock.sleep(CALM)
+        host = simulated_host(world)
+        assert case.resource.plan(case.desired, await case.resource.observe(host, case.desired)).steps == ()
+
+    clock.run(law())
+
+
+@every
+def test_quiet(case: Case) -> None:
+    async def law() -> None:
+        world = await begun(case)
+        await one_pass(case, world)
+        await world.clock.sleep(CALM)
+        settled, calls = world.snapshot(), list(world.calls.writes)
+        await one_pass(case, world)
+        assert world.calls.writes == calls
+        assert world.snapshot() == settled
+
+    clock.run(law())
+
+
+@every
+@whens
+@pytest.mark.parametrize("error", [Rejected("no"), Unavailable("away")], ids=["rejected", "unavailable"])
+def test_reversible(case: Case, when: When, error: StrixdError) -> None:
+    """`when`: a call may fail before or after it had its effect."""
+
+    async def law() -> None:
+        for number in range(1, await writing_calls(case) + 1):
+            world = await begun(case)
+            before = world.snapshot()
+            world.fail("write", error, at=number, when=when)
+            outcome = await one_pass(case, world)
+            assert outcome.failure is error
+            await world.clock.sleep(CALM)
+            assert world.snapshot() == before, f"call {number} of {world.writes}"
+
+    clock.run(law())
+
+
+@every
+@whens
+def test_resumable(case: Case, when: When) -> None:
+    async def law() -> None:
+        undisturbed = await begun(case)
+        await one_pass(case, undisturbed)
+        await undisturbed.clock.sleep(CALM)
+        for number in range(1, len(undisturbed.calls.writes) + 1):
+            world = await begun(case)
+            world.kill_at(number, when=when)
+            with pytest.raises(Killed):
+                await one_pass(case, world)
+            outcome = await one_pass(case, world)
+            assert outcome.failure is None
+            assert outcome.plan.steps == ()
+            await world.clock.sleep(CALM)
+            assert world.snapshot() == undisturbed.snapshot(), f"killed at call {number} of {world.writes}"
+
+    clock.run(law())
+
+
+@every
+def test_an_absent_service_changes_nothing(case: Case) -> None:
+    """What cannot be reached is a named failure, or blocked, and writes nothing."""
+
+    async def law() -> None:
+        world = await begun(case)
+        before = world.snapshot()
+        world.calls.down |= {"network", "firewall", "boot"}
+        with pytest.raises(Unavailable):
+            await one_pass(case, world)
+        assert world.calls.writes == []
+        assert world.snapshot() == before
+
+    clock.run(law())
