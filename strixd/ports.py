@@ -149,8 +149,9 @@ class BootLoader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A systemd unit as its manager has it. `since`: when it entered this state. `invocation` is "" when it never
-    ran. `status` is the main process's exit status (or signal number when `result` is "signal")."""
+    """A systemd unit as its manager has it. `stale`: its file has changed since the manager read it. `since`: when it
+    entered this state. `invocation` is "" when it never ran. `status` is the main process's exit status (or signal
+    number when `result` is "signal")."""
 
     name: str
     loaded: bool = False
@@ -161,6 +162,7 @@ class Unit:
     main_pid: int = 0
     invocation: str = ""
     since: float = 0.0
+    stale: bool = False
 
 
 class Units(Protocol):

@@ -71,6 +71,23 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
+class Reread:
+    """Let systemd read a unit's file: strixd was killed between writing it and that."""
+
+    effect: ClassVar[Effect] = Effect.NOW
+    unit: str
+
+    def __str__(self) -> str:
+        return f"let systemd read the file of {self.unit}"
+
+    def undo(self) -> Step | None:
+        return None
+
+    async def apply(self, host: Host) -> None:
+        await host.units.reload()
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """Stop a unit, to its last process."""
 
@@ -98,6 +115,12 @@ def replace(container: Container, *, before: str | None, unit: Unit, why: str) -
     stop: tuple[Step, ...] = (Stop(container.service_name, why),) if unit.active in UP else ()
     write: tuple[Step, ...] = (WriteUnit(container.path, text, before),) if before != text else ()
     return (*stop, *write, Start(container.service_name, why))
+
+
+def start(unit: Unit, why: str) -> tuple[Step, ...]:
+    """The steps to a unit that runs, its file being right."""
+    reread: tuple[Step, ...] = () if unit.loaded and not unit.stale else (Reread(unit.name),)
+    return (*reread, Start(unit.name, why))
 
 
 def remove(name: str, path: str, *, before: str | None, unit: Unit) -> tuple[Step, ...]:

@@ -39,6 +39,10 @@ ABSENT = frozenset(
 """Error names which mean that nobody answered, not that somebody said no."""
 
 
+_KEPT: list[Any] = []
+"""Connections are never freed, a few KB for each restart of the bus: Gio frees one under a lock which its worker thread
+holds while it waits for Python's, in whose hands the freeing is (seen: both stood still for ever)."""
+
 Handler = Callable[[Signal], None]
 PROPERTIES = "org.freedesktop.DBus.Properties"
 _DAEMON = Remote("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
@@ -219,6 +223,7 @@ class Bus:
         try:
             address = self._address or Gio.dbus_address_get_for_bus_sync(Gio.BusType.SYSTEM, None)
             link = pydbus.connect(address)
+            _KEPT.append(link.con)
             link.con.set_exit_on_close(False)
             link.con.connect("closed", lambda *_: self._handover.post(partial(self._lost, link, "it closed")))
             self._handover.post(partial(self._reached, link))

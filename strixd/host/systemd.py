@@ -180,6 +180,7 @@ def to_unit(name: str, unit: Mapping[str, Any], service: Mapping[str, Any]) -> U
         main_pid=service.get("MainPID", 0),
         invocation=bytes(unit["InvocationID"]).hex(),
         since=unit["StateChangeTimestamp"] / 1e6,
+        stale=unit["NeedDaemonReload"],
     )
 
 

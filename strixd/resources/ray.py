@@ -156,7 +156,7 @@ def _down(name: str, desired: Desired, observed: Observed) -> Plan:
         return Plan(name, condition="stuck", why=why, hint=hint)
     how = workload.ended(unit)
     why = f"{unit.name} {how}" if how else f"{unit.name} is not running"
-    return Plan(name, (workload.Start(unit.name, how),), "held", why, "strixd-cli logs ray", observed.words[-2:])
+    return Plan(name, workload.start(unit, how), "held", why, "strixd-cli logs ray", observed.words[-2:])
 
 
 def _membership(name: str, desired: Desired, observed: Observed) -> Plan:

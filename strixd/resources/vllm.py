@@ -156,7 +156,7 @@ def _down(name: str, desired: Desired, observed: Observed) -> Plan:
         hint = "strixd-cli logs vllm; then strixd-cli serve with other words"
         return Plan(name, condition="stuck", why=f"vllm {how}: {permanent}", hint=hint, facts=observed.words[-2:])
     why = f"{unit.name} {how}" if how else f"{unit.name} is not running"
-    return Plan(name, (workload.Start(unit.name, how),), "held", why, "strixd-cli logs vllm", observed.words[-2:])
+    return Plan(name, workload.start(unit, how), "held", why, "strixd-cli logs vllm", observed.words[-2:])
 
 
 def _permanent(unit: Unit, words: tuple[str, ...]) -> str:

@@ -91,12 +91,20 @@ class Systemd:
 
     def reload(self) -> None:
         """Reads the unit files; a unit that runs goes on with what it was started with."""
-        texts = dict(self.fixed)
-        for path, text in self._disk.files.items():
-            if (name := unit_of(path)) is not None:
-                texts[name] = text
+        texts = self._written()
         for name in self.records.keys() | texts.keys():
             self.record(name).text = texts.get(name)
+
+    def _written(self) -> dict[str, str]:
+        named = {unit_of(path): text for path, text in self._disk.files.items()}
+        return self.fixed | {name: text for name, text in named.items() if name}
+
+    def read(self, name: str) -> Unit:
+        record = self.records.get(name)
+        if record is None:
+            return Unit(name)
+        stale = record.text is not None and self._written().get(name) != record.text
+        return replace(record.state, loaded=record.text is not None, stale=stale)
 
     def record(self, name: str) -> Record:
         if name not in self.records:
@@ -194,10 +202,7 @@ class SimUnits:
 
     async def read(self, name: str) -> Unit:
         async with self._gate.read("units", "read"):
-            record = self._systemd.records.get(name)
-            if record is None:
-                return Unit(name)
-            return replace(record.state, loaded=record.text is not None)
+            return self._systemd.read(name)
 
     async def start(self, name: str) -> None:
         async with self._gate.write("units", "start", name):

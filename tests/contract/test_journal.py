@@ -6,7 +6,9 @@ from strixd.ports import Host
 from tests.contract.stage import until
 from tests.contract.test_units import becomes, unit
 
-THREE = ("Type=oneshot", "ExecStart=/bin/echo one", "ExecStart=/bin/echo two", "ExecStart=/bin/echo three")
+ECHO = "ExecStart=/bin/echo "
+LINGER = "ExecStart=/bin/sleep 1"  # journald looks up whose line it is when it reads it
+THREE = ("Type=oneshot", f"{ECHO}one", f"{ECHO}two", f"{ECHO}three", LINGER)
 
 
 async def _run(host: Host, name: str) -> str:
@@ -43,9 +45,9 @@ async def test_no_more_lines_than_asked(host: Host) -> None:
 
 
 async def test_the_lines_of_another_run_are_not_given(host: Host) -> None:
-    async with unit(host, "Type=oneshot", "ExecStart=/bin/echo first") as name:
+    async with unit(host, "Type=oneshot", f"{ECHO}first", LINGER) as name:
         first = await _run(host, name)
-    async with unit(host, "Type=oneshot", "ExecStart=/bin/echo second") as name:
+    async with unit(host, "Type=oneshot", f"{ECHO}second", LINGER) as name:
         second = await _run(host, name)
 
         async def said() -> bool:

@@ -155,6 +155,17 @@ async def test_a_failing_unit_can_be_started_any_number_of_times(host: Host) -> 
         assert len(invocations) == 8
 
 
+async def test_a_unit_whose_file_has_changed_is_stale_until_a_reload(host: Host) -> None:
+    async with unit(host, "ExecStart=/bin/sleep 600") as name:
+        await host.units.start(name)
+        await becomes(host, name, "active")
+        assert not (await host.units.read(name)).stale
+        await host.files.write(FILE, "[Service]\nExecStart=/bin/sleep 601\n")
+        assert (await host.units.read(name)).stale
+        await host.units.reload()
+        assert not (await host.units.read(name)).stale
+
+
 async def test_a_quadlet_file_is_a_unit_after_a_reload(host: Host) -> None:
     async with watching(host):
         await host.files.write(QUADLET, "[Container]\nImage=localhost/strixd-none\nPull=never\nExec=true\n")
@@ -162,6 +173,10 @@ async def test_a_quadlet_file_is_a_unit_after_a_reload(host: Host) -> None:
             assert not (await host.units.read(NAME)).loaded
             await host.units.reload()
             assert (await host.units.read(NAME)).loaded
+            await host.files.write(QUADLET, "[Container]\nImage=localhost/strixd-none\nPull=never\nExec=false\n")
+            assert (await host.units.read(NAME)).stale
+            await host.units.reload()
+            assert not (await host.units.read(NAME)).stale
             await host.units.start(NAME)
             assert (await becomes(host, NAME, "failed", seconds=ONLINE)).result == "exit-code"
         finally:

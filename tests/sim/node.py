@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from strixd import config
 from strixd.engine import memory
@@ -12,7 +13,7 @@ from strixd.engine.engine import Engine
 from strixd.engine.reconcile import Reconciler
 from strixd.engine.status import Status
 from strixd.engine.wish import File, Wish
-from strixd.sim import World, simulated_host
+from strixd.sim import World, clock, simulated_host
 from strixd.sim.gate import Killed
 
 KEY = "/etc/strixd/cluster.key"
@@ -141,3 +142,18 @@ async def serving(*, count: int = 2) -> AsyncIterator[Node]:
 def starts(world: World, unit: str) -> int:
     """How often strixd has started this unit."""
     return sum(1 for call in world.calls.writes if (call.method, call.args) == ("start", (unit,)))
+
+
+def virtual(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """An async test in virtual time."""
+
+    def run(*args: Any, **kwargs: Any) -> None:
+        async def main() -> None:
+            await test(*args, **kwargs)
+
+        clock.run(main())
+
+    run.__name__ = getattr(test, "__name__", "test")
+    run.__doc__ = test.__doc__
+    run.__wrapped__ = test  # type: ignore[attr-defined]  # pytest reads the parameters there
+    return run

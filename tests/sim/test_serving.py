@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from strixd.errors import Refused
-from strixd.sim import clock
 from strixd.sim.world import IMAGE, RAY, VLLM
-from tests.sim.node import MODEL, Node, answering, explain, living, serving, starts, world
-
-
-def virtual(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """An async test in virtual time."""
-
-    def run(*args: Any, **kwargs: Any) -> None:
-        async def main() -> None:
-            await test(*args, **kwargs)
-
-        clock.run(main())
-
-    run.__name__ = getattr(test, "__name__", "test")
-    run.__doc__ = test.__doc__
-    run.__wrapped__ = test  # type: ignore[attr-defined]  # pytest reads the parameters there
-    return run
+from tests.sim.node import MODEL, Node, answering, explain, living, serving, starts, virtual, world
 
 
 @virtual

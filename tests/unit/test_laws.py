@@ -7,6 +7,7 @@ the same world.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,8 @@ from strixd.engine.apply import Outcome, apply
 from strixd.errors import Rejected, StrixdError, Unavailable
 from strixd.fabric import Fabric
 from strixd.plan import Resource
-from strixd.ports import Profile, Zone
-from strixd.resources import firewall, network
+from strixd.ports import Boot, BootEntry, Profile, Zone
+from strixd.resources import cmdline, firewall, network
 from strixd.sim import World, clock, simulated_host
 from strixd.sim.gate import Killed, When
 from strixd.sim.world import FABRIC, leased
@@ -92,8 +93,28 @@ def unplugged() -> World:
 STARTS = (fresh, idle, lease, stale, saved, unplugged)
 
 
+KERNEL = cmdline.desired_arguments(cmdline.Policy(gtt_pages=32505856, gttsize_mib=126976, arguments=("quiet2=1",)))
+
+
+def by_hand() -> World:
+    """Somebody's own values are there, some of which contradict ours, and a list that is shared."""
+    world = World()
+    options = "root=UUID=5e3f ro amd_iommu=off pci=noaer ttm.pages_limit=1 quiet"
+    world.boot_files.content = Boot("grubby", options, (BootEntry("a", options), BootEntry("b", "ro")), options, "")
+    return world
+
+
+def dropped() -> World:
+    """What strixd set earlier is not asked for any more."""
+    world = by_hand()
+    world.disk.put(cmdline.RECORD, json.dumps({"keys": ["mitigations", "quiet"]}, indent=1) + "\n")
+    return world
+
+
 def cases() -> Iterator[Case]:
     fabric = Fabric(driver="ice")
+    for start in (fresh, by_hand, dropped):
+        yield Case(f"cmdline-{start.__name__}", cmdline.Cmdline(), KERNEL, start)
     for start in STARTS:  # not `elsewhere`: a zone that is set only at run time outlives no activation
         yield Case(f"network-{start.__name__}", network.Network(), network.Desired(fabric, (), OURS), start)
     for start in (*STARTS, elsewhere):

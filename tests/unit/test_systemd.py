@@ -17,6 +17,7 @@ STATE = {
     "SubState": "failed",
     "InvocationID": list(RUN),
     "StateChangeTimestamp": 1_795_968_470_253_008,
+    "NeedDaemonReload": False,
 }
 
 
