@@ -189,6 +189,7 @@ def _ray(config: Config, node: Node, orders: Orders) -> ray.Desired:
 
 
 SHM = "10g"  # a bound, not a reservation; Ray's own object store and the ranks' shared memory fit
+OBJECT_STORE = 4 << 30  # bytes; by itself Ray takes 30 % of the memory, and a disk where shared memory is smaller
 CPUS = 2  # what Ray may count: it also caps its pool of idle Python workers, 40 MB each
 
 
@@ -197,7 +198,8 @@ def _ray_start(config: Config, node: Node) -> tuple[str, ...]:
     role: tuple[str, ...] = (f"--address={config.head.ip.ip}:{port}",)
     if node.role == "head":
         role = ("--head", f"--port={port}", "--include-dashboard=false")
-    common = (f"--node-ip-address={address}", f"--num-cpus={CPUS}", f"--num-gpus={node.gpus}")
+    counts = (f"--num-cpus={CPUS}", f"--num-gpus={node.gpus}", f"--object-store-memory={OBJECT_STORE}")
+    common = (f"--node-ip-address={address}", *counts)
     start = ("ray", "start", *role, *common, f"--labels=strixd-node={node.name}", "--disable-usage-stats", "--block")
     return ("python3", "/strixd/probe.py", "--socket", "/strixd/probe/socket", "--", *start)
 

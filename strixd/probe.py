@@ -36,6 +36,7 @@ RENEW_SECONDS = 5.0
 CALL_SECONDS = 2.0
 STOP_SECONDS = 5.0  # a `ray start` that waits for its head does not hear SIGTERM
 NAMESPACE = b"strixd"
+SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD}
 LABEL = "strixd-node"
 QUICK = {**os.environ, "RAY_gcs_rpc_server_connect_timeout_s": "1"}
 
@@ -97,24 +98,25 @@ def may_start(command: list[str]) -> bool:
 
 def supervise(command: list[str], look: list[str], *, stop_seconds: float = STOP_SECONDS) -> int:
     """Runs the command to its end. Signals are taken by waiting for them, so nothing here runs in a handler."""
-    wanted = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD}
-    signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     main, looker, stopped, deadline = 0, 0, 0, float("inf")
-    while True:
-        looker = looker or os.posix_spawnp(look[0], look, QUICK, setsigmask=())
-        if not main and may_start(command):
-            main = os.posix_spawnp(command[0], command, os.environ, setsigmask=())
-        came = signal.sigtimedwait(wanted, 1.0)
-        if came and came.si_signo != signal.SIGCHLD:
-            stopped, deadline = came.si_signo, min(deadline, time.monotonic() + stop_seconds)
-            send(main, stopped)
-        if time.monotonic() > deadline:
-            send(main, signal.SIGKILL)
-        dead = reap()
-        if main in dead or (stopped and not main):
-            send(looker, signal.SIGKILL)
-            return 128 + stopped if stopped else dead[main]
-        looker = 0 if looker in dead else looker
+    try:
+        while True:
+            looker = looker or os.posix_spawnp(look[0], look, QUICK, setsigmask=())
+            if not main and may_start(command):
+                main = os.posix_spawnp(command[0], command, os.environ, setsigmask=())
+            came = signal.sigtimedwait(SIGNALS, 1.0)
+            if came and came.si_signo != signal.SIGCHLD:
+                stopped, deadline = came.si_signo, min(deadline, time.monotonic() + stop_seconds)
+                send(main, stopped)
+            if time.monotonic() > deadline:
+                send(main, signal.SIGKILL)
+            dead = reap()
+            looker = 0 if looker in dead else looker
+            if main in dead or (stopped and not main):
+                return 128 + stopped if stopped else dead[main]
+    finally:
+        send(looker, signal.SIGKILL)
 
 
 def wrap(arguments: argparse.Namespace) -> int:
@@ -123,7 +125,7 @@ def wrap(arguments: argparse.Namespace) -> int:
         sys.stderr.write(f"strixd-probe: Cannot start Ray with the cluster key: {refusal}\n")
         return 64
     session_link(arguments.command).unlink(missing_ok=True)  # an older container's session is not ours
-    look = [sys.executable, __file__, "--look", "--socket", arguments.socket, "--", *arguments.command]
+    look = [sys.executable, __file__, f"--look={os.getpid()}", "--socket", arguments.socket, "--", *arguments.command]
     try:
         return supervise(arguments.command, look)
     except FileNotFoundError as error:
@@ -148,12 +150,12 @@ class Cluster:
         import ray
         from ray.exceptions import RayError
 
-        members, trouble, client = [], "", self.client
+        members, trouble, before = [], "", self.client
         try:
             members = self.members()
         except (RayError, OSError) as error:
             self.client, self.session = None, ""
-            if client and refused(error):  # to a new head the client of an old one is a stranger, whatever its key
+            if before and refused(error):  # to a new head the client of an old one is a stranger, whatever its key
                 return self.look()
             trouble = self.words(error)
         report = {"session": self.session, "own_session": self.own_session(), "version": ray.__version__}
@@ -162,8 +164,8 @@ class Cluster:
     def members(self) -> list[dict[str, Any]]:
         if self.client is None:
             self.connect()
-        if not self.session:  # a head that has just begun to listen has none yet
-            self.session = (self.client.internal_kv_get(b"session_name", b"session", CALL_SECONDS) or b"").decode()
+        found = self.session.encode() or self.client.internal_kv_get(b"session_name", b"session", CALL_SECONDS)
+        self.session = (found or b"").decode()  # a head that has just begun to listen has none yet
         self.publish()
         nodes = self.client.get_all_node_info(timeout=CALL_SECONDS).values()
         oldest_first = sorted(nodes, key=lambda node: int(node.start_time_ms))
@@ -174,8 +176,7 @@ class Cluster:
         from ray._raylet import InnerGcsClient
 
         knock(self.address, CALL_SECONDS)
-        self.client = InnerGcsClient.standalone(self.address, None, int(CALL_SECONDS * 1000))
-        self.renewed = 0.0
+        self.client, self.renewed = InnerGcsClient.standalone(self.address, None, int(CALL_SECONDS * 1000)), 0.0
 
     def publish(self) -> None:
         if self.record and self.name and time.monotonic() - self.renewed >= RENEW_SECONDS:
@@ -217,10 +218,8 @@ def refused(error: Exception) -> bool:
 
 
 def read_record(text: bytes) -> dict[str, Any]:
-    """Whoever has the key can write there."""
-    with contextlib.suppress(ValueError):
-        record = json.loads(text)
-        return record if isinstance(record, dict) else {}
+    with contextlib.suppress(ValueError):  # whoever has the key can write there
+        return dict(json.loads(text).items()) if text.startswith(b"{") else {}
     return {}
 
 
@@ -257,10 +256,10 @@ def take_orders(line: socket.socket, text: bytearray, cluster: Cluster) -> None:
         cluster.record, cluster.renewed = json.loads(order)["record"], 0.0
 
 
-def converse(line: socket.socket, cluster: Cluster) -> None:
+def converse(line: socket.socket, cluster: Cluster, wrapper: int) -> None:
     """Until the line breaks (OSError) or the wrapper has gone."""
-    parent, told, due, text = os.getppid(), None, 0.0, bytearray()
-    while os.getppid() == parent:
+    told, due, text = None, 0.0, bytearray()
+    while os.getppid() == wrapper:
         report = cluster.look()
         if gist(report) != told or time.monotonic() >= due:
             line.sendall(json.dumps({"at": time.time(), **report}).encode() + b"\n")
@@ -273,16 +272,15 @@ def look_for_ever(arguments: argparse.Namespace) -> int:
     """Ray's C++ part writes its troubles to descriptor 2 at every look: those are said in the report, so only
     Python's own words (a traceback of ours) reach the journal."""
     sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
-    with Path(os.devnull).open("w") as null:
-        os.dup2(null.fileno(), 2)
-    parent, cluster = os.getppid(), Cluster(arguments.command)
-    while os.getppid() == parent:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    cluster = Cluster(arguments.command)
+    while os.getppid() == arguments.look:
         time.sleep(1.0)
         with socket.socket(socket.AF_UNIX) as line:
             line.settimeout(CALL_SECONDS)
             try:
                 line.connect(arguments.socket)
-                converse(line, cluster)
+                converse(line, cluster, arguments.look)
             except OSError:
                 cluster.record = {}  # strixd is not there: nobody vouches for what we would renew
     return 0
@@ -291,7 +289,7 @@ def look_for_ever(arguments: argparse.Namespace) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="probe.py", description="Start Ray, and tell strixd who is in the cluster.")
     parser.add_argument("--socket", required=True, help="strixd's socket")
-    parser.add_argument("--look", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--look", type=int, help=argparse.SUPPRESS)  # the wrapper's process id
     parser.add_argument("command", nargs="+", help="ray start …, after --")
     arguments = parser.parse_args()
     return look_for_ever(arguments) if arguments.look else wrap(arguments)

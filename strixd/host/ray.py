@@ -88,13 +88,15 @@ class Line(asyncio.Protocol):
         if self._silence:
             self._silence.cancel()
         loop = asyncio.get_running_loop()
-        self._silence = loop.call_later(SILENCE_SECONDS, self.drop, f"silent for {SILENCE_SECONDS:.0f} s")
+        self._silence = loop.call_later(self._ray.silence, self.drop, f"silent for {self._ray.silence:g} s")
 
 
 class RayByProbe:
-    """The port Ray. `path` is the socket; its folder is made, for root alone."""
+    """The port Ray. `path` is the socket; its folder is made, for root alone. A probe that says nothing for `silence`
+    seconds is dropped."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, silence: float = SILENCE_SECONDS) -> None:
+        self.silence = silence
         self._path = Path(path)
         self._line: Line | None = None
         self._record: dict[str, str] = {}

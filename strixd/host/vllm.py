@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import re
 import time
 from contextlib import suppress
@@ -168,8 +169,10 @@ class Run:
             if await self._progress():  # it is late because others are served
                 return 0.0
             raise NoAnswer(f"no completion within {self._pace.completion:g} s") from error
+        except ConnectionError as error:  # asyncio's own text of it names no cause
+            raise NoAnswer(f"no completion: {os.strerror(error.errno) if error.errno else error}") from error
         except (OSError, ValueError) as error:
-            raise NoAnswer(f"no completion: {getattr(error, 'strerror', None) or error}") from error
+            raise NoAnswer(f"no completion: {error}") from error
         if status != 200:
             raise NoAnswer(f"HTTP {status} to a completion: {complaint(body)}")
         if not tokens(body):
@@ -224,14 +227,14 @@ def read_load(text: bytes) -> Load | None:
 
 
 def tokens(body: bytes) -> int:
-    with suppress(ValueError, LookupError, TypeError):
+    with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return int(json.loads(body)["usage"]["completion_tokens"])
     return 0
 
 
 def complaint(body: bytes) -> str:
     """The error's message, in its first line's first 200 characters."""
-    with suppress(ValueError, LookupError, TypeError):
+    with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
         told = json.loads(body)
         return str(told.get("error", told).get("message", "")).partition("\n")[0][:200]
     return body.decode(errors="replace").partition("\n")[0][:200]
