@@ -16,8 +16,10 @@ from strixd import __version__
 from strixd.api.access import Need
 from strixd.api.progress import Journey, Progress, advance
 from strixd.api.wire import Fault, Message
+from strixd.config.checks import vllm_argument
 from strixd.decode import Decoded, camel, decode
 from strixd.engine.door import Door
+from strixd.engine.incident import PATH
 from strixd.engine.status import Phase, Status
 from strixd.errors import Refused, TimedOut
 
@@ -135,6 +137,9 @@ def _sane(model: str, arguments: tuple[str, ...]) -> None:
     for argument in arguments:
         if not argument.isprintable():
             raise Refused(f"Cannot serve {model}: the argument {argument!r} has characters that do not print")
+        if problem := argument and vllm_argument(argument):
+            hint = "strixd-cli config show    tells what is set; sudoedit /etc/strixd/cluster.toml && strixd-cli apply"
+            raise Refused(f"Cannot serve {model}: the argument {problem}", hint=hint)
 
 
 def _told(progress: Progress) -> Message:
@@ -182,10 +187,17 @@ async def _wait(door: Door, awaited: Awaited) -> AsyncIterator[Reply]:
 
 
 def _late(status: Status, awaited: Awaited) -> str:
-    missing = next((each for each in status.resources if each.condition != "ok"), None)
+    on_the_way = [each for each in status.resources if each.name in PATH]  # the others change no phase
+    missing = next((each for each in on_the_way if each.condition != "ok"), None)
+    if status.phase == "paused":
+        return f"{_not_yet(status, awaited)}; it waits for strixd-cli resume"
     what = f"{missing.name} is {missing.condition}: {missing.why}" if missing else "nothing that it knows of"
-    where = f"{status.node or 'this node'} is {status.phase} after {awaited.timeout} s, not {awaited.phase}"
-    return f"Cannot wait longer: {where}; it waits for {what}"
+    return f"{_not_yet(status, awaited)}; it waits for {what}"
+
+
+def _not_yet(status: Status, awaited: Awaited) -> str:
+    where = status.node or "this node"
+    return f"Cannot wait longer: {where} is {status.phase} after {awaited.timeout} s, not {awaited.phase}"
 
 
 COMMANDS: Final[Mapping[str, Command]] = {

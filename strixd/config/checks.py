@@ -43,6 +43,7 @@ _VLLM_OWNED = {
     "--enforce-eager": "model.eager",
     "--no-enforce-eager": "model.eager",
     "--model": "strixd-cli serve MODEL",
+    "--served-model-name": "strixd-cli serve MODEL",
     "--api-key": "the file /etc/strixd/api.key",
     "--distributed-executor-backend": "strixd",
 }

@@ -166,6 +166,8 @@ def test_faults_have_the_names_of_the_protocol(
         ({"model": "\ud800"}, "Cannot serve '\\ud800': that is no model's name"),
         ({"model": "m", "arguments": ["a\0b"]}, "characters that do not print"),
         ({"model": "m", "arguments": ["a"] * 300}, "more than 256 arguments"),
+        ({"model": "m", "arguments": ["--seed", "1", "--port=9"]}, 'the argument "--port" belongs to model.port'),
+        ({"model": "m", "arguments": ["--tensor_parallel_size", "4"]}, "belongs to model.tensor-parallel"),
         ({"model": "m" * 5000}, "over 4096 letters"),
     ],
 )

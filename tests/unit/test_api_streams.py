@@ -11,6 +11,7 @@ from api_lab import Lab, idl, run, until
 from recorded_door import resource, status
 
 from strixd import __version__
+from strixd.engine.status import Phase
 
 
 def test_watch_tells_at_once_and_at_each_change(tmp_path: Path) -> None:
@@ -61,6 +62,24 @@ def test_sending_a_mebibyte_during_a_stream_ends_it(tmp_path: Path) -> None:
             client.writer.write(b" " * (2 << 20))
             assert await client.closed()
         await until(lambda: lab.door.watchers == 0)
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    ("phase", "words"),
+    [
+        ("converging", "it waits for ray is waiting: 1 of 2 members"),  # kernel arguments change no phase
+        ("paused", "it waits for strixd-cli resume"),
+    ],
+)
+def test_wait_names_what_is_in_the_way(tmp_path: Path, phase: Phase, words: str) -> None:
+    async def scenario(lab: Lab) -> None:
+        resources = resource("cmdline", "reboot", "not yet running"), resource("ray", "waiting", "1 of 2 members")
+        lab.door.now = replace(status(*resources), phase=phase)
+        async with lab.client() as client:
+            reply = await client.ask("Wait", {"phase": "ready", "timeout": 0})
+        assert reply["parameters"]["message"] == f"Cannot wait longer: halo1 is {phase} after 0 s, not ready; {words}"
 
     run(tmp_path, scenario)
 
