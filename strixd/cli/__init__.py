@@ -10,6 +10,7 @@ import os
 import sys
 
 from strixd.cli.parse import Asked, parse
+from strixd.cli.terminal import let_go
 from strixd.errors import StrixdError
 
 INTERRUPTED = 130
@@ -17,16 +18,16 @@ NOBODY_READS = 141  # as a process ends that SIGPIPE kills
 
 
 def main(arguments: list[str] | None = None) -> int:
+    _open_output()
     _forgiving_output()
     try:
         status = run(parse(sys.argv[1:] if arguments is None else arguments))
-        sys.stdout.flush()
     except StrixdError as error:
         return _complain(error)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit would complain again
+        let_go(sys.stdout)
         return NOBODY_READS
     return status
 
@@ -40,11 +41,21 @@ def run(asked: Asked) -> int:
 
 def _complain(error: StrixdError) -> int:
     """Complaints about a file stand alone, as a compiler's do, so that an editor can jump to them."""
-    sys.stdout.flush()
     text = str(error) if error.code == "ConfigError" else f"strixd-cli: {error}"
     hint = "".join(f"\n  {line}" for line in error.hint.splitlines())
-    sys.stderr.write(f"{text}{hint}\n")
+    try:
+        sys.stderr.write(f"{text}{hint}\n")
+        sys.stderr.flush()
+    except OSError:
+        let_go(sys.stderr)  # the exit status tells it too
     return error.exit_status
+
+
+def _open_output() -> None:
+    """Whoever starts us with closed descriptors wants no output; no socket may come to be in their place."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: PTH123, SIM115 - until the end
 
 
 def _forgiving_output() -> None:

@@ -11,7 +11,9 @@ from strixd.cli import client, terminal
 from strixd.cli.parse import Asked
 from strixd.cli.screen import View, clock, printable, screen
 from strixd.cli.terminal import say
+from strixd.errors import Refused
 
+LONGEST_WAIT = 30 * 86400  # seconds; the daemon takes no more
 _CLEAR = "\x1b[H\x1b[2J"
 
 
@@ -71,6 +73,9 @@ def _member(member: View) -> str:
 
 def wait(asked: Asked) -> int:
     timeout = asked.number("--timeout")
+    if timeout is not None and timeout > LONGEST_WAIT:
+        longest = f"at most {LONGEST_WAIT} (30 days)"
+        raise Refused(f"wait: --timeout is {longest}, not {timeout}", hint="without --timeout it waits for ever")
     end = None if timeout is None else time.monotonic() + timeout
     phase = asked.words["PHASE"]
 

@@ -9,6 +9,7 @@ from strixd.cli.parse import Asked
 from strixd.errors import NotPermitted, Unavailable
 
 _UNITS = {"daemon": "strixd.service", "ray": "strixd-ray.service", "vllm": "strixd-vllm.service"}
+_PACKAGES = {"journalctl": "systemd", "podman": "podman"}
 TOOLBOX = "strixd-ray"
 
 
@@ -33,4 +34,5 @@ def become(command: list[str]) -> int:
     try:
         os.execvp(command[0], command)
     except OSError as error:
-        raise Unavailable(f"Cannot run {command[0]}: {error.strerror}") from None
+        hint = f"dnf install {_PACKAGES[command[0]]}"
+        raise Unavailable(f"Cannot run {command[0]}: {error.strerror}", hint=hint) from None

@@ -159,6 +159,8 @@ def _next(status: View) -> Iterator[str]:
         yield from _labelled("next", ["strixd-cli resume"])
     elif amiss:
         yield from _labelled("next", [f"strixd-cli logs{_unit(amiss)}"])
+    elif status["problem"]:
+        yield from _labelled("next", ["sudoedit /etc/strixd/cluster.toml && strixd-cli apply"])
     elif phase in ("starting", "converging", "degraded"):
         yield from _labelled("next", ["strixd-cli watch"])
     elif model is None and status["role"] == "head":

@@ -32,7 +32,7 @@ def key_new(asked: Asked) -> int:
 
 def token_set(asked: Asked) -> int:
     path = Path(asked.given.get("--file", TOKEN_FILE))
-    token = _typed() if sys.stdin.isatty() else sys.stdin.read(4096)
+    token = _typed() if sys.stdin.isatty() else _piped()
     if not _TOKEN.fullmatch(token.strip()):
         raise Refused(
             "this is no Hugging Face token: it begins with hf_ and has letters and digits only",
@@ -47,7 +47,14 @@ def token_set(asked: Asked) -> int:
 def _typed() -> str:
     try:
         return getpass.getpass("Hugging Face token (not shown): ")
-    except EOFError:
+    except (EOFError, UnicodeDecodeError):
+        return ""
+
+
+def _piped() -> str:
+    try:
+        return sys.stdin.read(4096)
+    except UnicodeDecodeError:
         return ""
 
 
@@ -78,6 +85,8 @@ def replace(path: Path, text: str) -> None:
 
 def _draft(path: Path, text: str) -> Path:
     """A finished file beside the place where it belongs, readable to its owner alone from its first moment."""
+    if not path.name or path.is_dir():
+        raise Refused(f"Cannot write {path}: it is a folder", hint=f"for example: --file {path / 'secret'}")
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)

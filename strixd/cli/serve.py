@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 from strixd.api import wire
@@ -45,7 +44,7 @@ class Teller:
         self._done: list[str] = []
         self._doing = ""
         self._live = terminal.is_terminal()
-        self._columns = terminal.width()
+        self._columns = terminal.columns()
 
     def hear(self, progress: View | None, now: float) -> None:
         """A reply, or None when a second has gone by."""
@@ -64,8 +63,7 @@ class Teller:
             self._write("")
 
     def _write(self, text: str) -> None:
-        sys.stdout.write(_BACK + text)
-        sys.stdout.flush()
+        terminal.put(_BACK + text)
 
 
 def line(progress: View, elapsed: float) -> str:

@@ -6,6 +6,12 @@ import os
 import sys
 from collections.abc import Callable
 
+from strixd.errors import Rejected
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
 Paint = Callable[[str, str], str]
 """(text, word): the text in the colour of a condition or phase."""
 
@@ -26,8 +32,24 @@ _COLOURS = {
 
 def say(text: str) -> None:
     """A line, at once: whoever follows a pipe must not wait for a buffer to fill."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    put(text + "\n")
+
+
+def put(text: str) -> None:
+    """Raises BrokenPipeError when nobody reads any more, Rejected when the system takes nothing (a full disk)."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        let_go(sys.stdout)
+        raise Rejected(f"Cannot write the output: {error.strerror}", hint="df -h shows room") from None
+
+
+def let_go(stream: TextIO) -> None:
+    """What could not be written is forgotten, or Python complains of it once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def is_terminal() -> bool:
@@ -36,10 +58,15 @@ def is_terminal() -> bool:
 
 def width() -> int:
     """Columns, at least the 80 that everything is made for."""
+    return max(80, min(120, columns()))
+
+
+def columns() -> int:
+    """As many as there are; 80 where nobody knows."""
     if not is_terminal():
         return 80
     try:
-        return max(80, min(120, os.get_terminal_size(sys.stdout.fileno()).columns))
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
     except OSError:
         return 80
 

@@ -128,6 +128,52 @@ def test_without_permission_sudo_is_named(tmp_path: Path) -> None:
     assert heard.read_text() == f"strixd-cli: Cannot write {file}: Permission denied\n  sudo strixd-cli key new\n"
 
 
+@pytest.mark.parametrize("name", ["", ".", "/", "..", "folder"])
+@pytest.mark.parametrize("words", [("key", "new"), ("key", "new", "--replace"), ("token", "set")])
+def test_a_folder_is_no_place_for_a_secret(tmp_path: Path, words: tuple[str, ...], name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    done = cli(*words, "--file", str(tmp_path / name) if name == "folder" else name, stdin=TOKEN)
+    assert done.returncode == 2
+    assert done.stderr.startswith("strixd-cli: Cannot write ")
+    assert "it is a folder\n  for example: --file " in done.stderr
+
+
+@pytest.mark.parametrize("redirected", ["<&-", "< /dev/null", "< bytes"])
+def test_input_that_cannot_be_read_is_no_token(tmp_path: Path, redirected: str) -> None:
+    (tmp_path / "bytes").write_bytes(b"hf_\xff\xfe")
+    done = _shell(tmp_path, f'"$@" {redirected}', "token", "set", "--file", "token")
+    assert done.returncode == 2
+    assert done.stderr.startswith("strixd-cli: this is no Hugging Face token")
+
+
+@pytest.mark.parametrize(
+    ("redirected", "status", "said"),
+    [
+        (">&-", 0, ""),
+        ("> /dev/full", 1, "strixd-cli: Cannot write the output: No space left on device\n"),
+        ("> /dev/full 2>&1", 1, ""),
+        ("| (exec <&-; sleep 1)", 141, ""),
+    ],
+)
+def test_output_that_nobody_takes(tmp_path: Path, redirected: str, status: int, said: str) -> None:
+    done = _shell(tmp_path, f'(sleep 0.3; exec "$@") {redirected}', "help")
+    assert (done.returncode, done.stdout) == (status, "")
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("strixd-cli: ") == bool(said)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("redirected", ["2>&-", "2> /dev/full"])
+def test_a_complaint_that_nobody_takes_leaves_its_status(tmp_path: Path, redirected: str) -> None:
+    assert _shell(tmp_path, f'"$@" {redirected}', "nonsense").returncode == 2
+
+
+def _shell(folder: Path, script: str, *words: str) -> subprocess.CompletedProcess[str]:
+    line = ["bash", "-o", "pipefail", "-c", script, "bash", *command(*words)]
+    more = environment(PYTHONIOENCODING="utf-8:strict")
+    return subprocess.run(line, cwd=folder, env=more, capture_output=True, text=True, timeout=60, check=False)
+
+
 def _stand_in(folder: Path, name: str) -> None:
     """In place of a program: says what it was called with."""
     file = folder / name
@@ -156,4 +202,11 @@ def test_shell_becomes_podman(tmp_path: Path) -> None:
     done = cli("shell", PATH=f"{tmp_path}:/usr/bin:/bin")
     assert done.stdout == "podman exec --interactive strixd-ray bash -l\n"
     done = cli("shell", PATH=str(tmp_path / "empty"))
-    assert (done.returncode, done.stderr) == (69, "strixd-cli: Cannot run podman: No such file or directory\n")
+    assert done.returncode == 69
+    assert done.stderr == "strixd-cli: Cannot run podman: No such file or directory\n  dnf install podman\n"
+
+
+def test_nobody_waits_longer_than_the_daemon_does() -> None:
+    done = cli("wait", "ready", "--timeout", "999999999")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("strixd-cli: wait: --timeout is at most 2592000 (30 days), not 999999999\n")

@@ -10,10 +10,11 @@ import pytest
 from recorded_door import NOON, resource, status
 
 from strixd.api.commands import public
+from strixd.cli import terminal
 from strixd.cli.follow import changes
 from strixd.cli.look import plan_lines, rollback_lines
 from strixd.cli.screen import ago, clock, screen
-from strixd.cli.serve import bar, line
+from strixd.cli.serve import Teller, bar, line
 from strixd.cli.terminal import in_colour
 from strixd.engine.status import PlanView, ResourceView, Status, StepView
 
@@ -93,6 +94,18 @@ def test_a_worker_names_its_head() -> None:
     assert shown(replace(status(), role="worker", node="halo2")).startswith(
         "halo2, worker of cluster halo (head: halo1, 192.168.100.1), strixd 0.1.0\n"
     )
+
+
+def test_a_file_that_cannot_be_used_is_what_comes_next() -> None:
+    wrong = replace(status(), phase="degraded", problem="cluster.toml:3: x: wrong")
+    assert shown(wrong).endswith("next      sudoedit /etc/strixd/cluster.toml && strixd-cli apply")
+
+
+def test_the_live_bar_keeps_to_its_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(terminal, "is_terminal", lambda: True)
+    monkeypatch.setattr(terminal, "columns", lambda: 40)
+    Teller(0.0).hear({"stage": "image", "done": False, "text": "pulling " * 20}, 1.0)
+    assert len(capsys.readouterr().out.rpartition("\x1b[K")[2]) == 39
 
 
 def test_eighty_columns_hold_and_nothing_gets_through_that_does_not_print() -> None:
