@@ -23,7 +23,7 @@ from strixd.engine import memory
 from strixd.engine.engine import Engine
 from strixd.engine.reconcile import Reconciler
 from strixd.engine.wish import File, Wish
-from strixd.errors import ConfigError, Refused
+from strixd.errors import ConfigError, Refused, StrixdError
 from strixd.host.journal import setup_logging
 from strixd.host.notify import Notify
 from strixd.node import SIMULATED, real_host, simulated_node
@@ -37,9 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     setup_logging(debug=options.debug)
     try:
         asyncio.run(_until_stopped(options))
-    except Refused as refused:
-        _say(refused)
-        return refused.exit_status
+    except StrixdError as failure:
+        _say(failure)
+        return failure.exit_status
     return 0
 
 
@@ -54,9 +54,10 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _say(refused: Refused) -> None:
-    for line in (*str(refused).splitlines(), *filter(None, [refused.hint])):
-        log.error("%s", line, extra=messages.fields("CONFIG_REFUSED", code=refused.code))
+def _say(failure: StrixdError) -> None:
+    extra = messages.fields("CONFIG_REFUSED", code=failure.code) if isinstance(failure, ConfigError) else None
+    for line in (*str(failure).splitlines(), *filter(None, [failure.hint])):
+        log.error("%s", line, extra=extra)
 
 
 async def _until_stopped(options: argparse.Namespace) -> None:
@@ -120,8 +121,16 @@ async def _wish(read: Callable[[], File], host: Host) -> Wish:
         file, problem = _file(config.parse(good, memory.LAST_GOOD), host.identity), str(error)
         text = f"{error}\nUntil it is mended, {memory.LAST_GOOD} is kept true"
         log.error("%s", text, extra=messages.fields("CONFIG_REFUSED", code=error.code))
-    await memory.save_last_good(host.files, file.text)
+    await _keep(host, file.text)
     return Wish(file, orders, read, problem)
+
+
+async def _keep(host: Host, good: str) -> None:
+    """The copy is for a bad day; that it cannot be written (a full disk) is no reason not to start."""
+    try:
+        await memory.save_last_good(host.files, good)
+    except StrixdError as failure:
+        log.warning("No copy of the good file is kept: %s%s", failure, failure.hint and f" - {failure.hint}")
 
 
 def _read(options: argparse.Namespace, identity: Identity) -> File:
@@ -131,4 +140,8 @@ def _read(options: argparse.Namespace, identity: Identity) -> File:
 
 
 def _file(read: config.ConfigFile, identity: Identity) -> File:
-    return File(read.config, config.find_node(read.config, identity.hostname, identity.macs), read.text)
+    try:
+        node = config.find_node(read.config, identity.hostname, identity.macs)
+    except ConfigError as error:
+        raise ConfigError(tuple(f"{read.path}:0: {each}" for each in error.complaints)) from None
+    return File(read.config, node, read.text)

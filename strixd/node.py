@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
+from strixd.api.listen import bind
 from strixd.desired import PROBE_FOLDER
 from strixd.ports import Host, Identity, Wake
 from strixd.resources import image, ray, vllm
@@ -91,5 +92,5 @@ async def simulated_node(socket_path: str) -> AsyncIterator[Host]:
 
     world = World(clock=Clock(factor=FASTER, epoch=time.time()))
     world.disk.files["/etc/strixd/cluster.key"] = "simulated"
-    async with faults.listening(world, f"{socket_path}.faults"):
+    async with faults.listening(world, bind(f"{socket_path}.faults")):
         yield simulated_host(world)

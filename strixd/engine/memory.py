@@ -6,11 +6,15 @@ Orders are the only state that decides anything; conditions and phases are alway
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import asdict
 
 from strixd.engine.status import Incident, Moment
+from strixd.errors import Refused, StrixdError
 from strixd.orders import Orders
 from strixd.ports import Files
+
+log = logging.getLogger("strixd")
 
 ORDERS = "/var/lib/strixd/orders.json"
 INCIDENTS = "/var/lib/strixd/incidents.json"
@@ -23,8 +27,12 @@ async def load_orders(files: Files) -> Orders:
     text = await files.read(ORDERS)
     if text is None:
         return Orders()
-    raw = json.loads(text)
-    return Orders(**{**raw, "arguments": tuple(raw["arguments"])})
+    try:
+        raw = json.loads(text)
+        return Orders(**{**raw, "arguments": tuple(raw["arguments"])})
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        hint = f"mend it, or rm {ORDERS} and give the order again: strixd-cli serve MODEL"
+        raise Refused(f"Cannot read the orders in {ORDERS}: {error!r}", hint=hint) from None
 
 
 async def save_orders(files: Files, orders: Orders) -> None:
@@ -32,8 +40,13 @@ async def save_orders(files: Files, orders: Orders) -> None:
 
 
 async def load_incidents(files: Files) -> tuple[Incident, ...]:
-    raw = json.loads(await files.read(INCIDENTS) or "[]")
-    return tuple(Incident(**{**one, "moments": tuple(Moment(**m) for m in one["moments"])}) for one in raw)
+    """A history that cannot be read is said and begun anew: it decides nothing."""
+    try:
+        raw = json.loads(await files.read(INCIDENTS) or "[]")
+        return tuple(Incident(**{**one, "moments": tuple(Moment(**m) for m in one["moments"])}) for one in raw)
+    except (StrixdError, ValueError, TypeError, KeyError, RecursionError) as error:
+        log.warning("Cannot read the history in %s, which begins anew: %r", INCIDENTS, error)
+        return ()
 
 
 async def save_incidents(files: Files, incidents: tuple[Incident, ...]) -> None:

@@ -224,7 +224,14 @@ class Reconciler:
         self._incident, self._past = None, (*self._past, over)[-memory.KEPT :]
         text = "Incident %s is over: the model answers again after %.1f s"
         log.info(text, over.id, over.ended - over.began, extra=messages.fields("INCIDENT_ENDED", incident=over.id))
-        await memory.save_incidents(self.host.files, self._past)
+        await self._remember()
+
+    async def _remember(self) -> None:
+        """History decides nothing: where it cannot be written, the model must go on answering all the same."""
+        try:
+            await memory.save_incidents(self.host.files, self._past)
+        except StrixdError as failure:
+            log.warning("The history of incidents is not on disk: %s%s", failure, failure.hint and f" - {failure.hint}")
 
     def _compose(self) -> Status:
         last = self._incident or (self._past[-1] if self._past else None)

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -87,11 +88,11 @@ async def _serve(world: World, reader: asyncio.StreamReader, writer: asyncio.Str
 
 
 @asynccontextmanager
-async def listening(world: World, path: str) -> AsyncIterator[None]:
-    """The socket, for root or its owner only, for as long as the context lasts."""
-    _remove(path)
-    server = await asyncio.start_unix_server(partial(_serve, world), path)
+async def listening(world: World, listener: socket.socket) -> AsyncIterator[None]:
+    """Takes over a bound socket and makes it root's or its owner's alone, for as long as the context lasts."""
+    path = listener.getsockname()
     _restrict(path)
+    server = await asyncio.start_unix_server(partial(_serve, world), sock=listener)
     try:
         yield
     finally:

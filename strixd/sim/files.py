@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from strixd.errors import Rejected, Unavailable
+from strixd.errors import Rejected
 from strixd.sim.gate import Gate
 
 
@@ -45,7 +45,8 @@ class SimFiles:
     async def write(self, path: str, text: str, *, mode: int = 0o644) -> None:
         async with self._gate.write("files", "write", path, text):
             if self._disk.full:
-                raise Unavailable(f"Cannot write {path}: No space left on device")
+                hint = f"make room on the file system of {path}"
+                raise Rejected(f"Cannot write {path}: No space left on device", hint=hint)
             if path not in self._disk.files and self._disk.exists(path):
                 raise Rejected(f"Cannot write {path}: Is a directory")
             self._disk.put(path, text, mode)

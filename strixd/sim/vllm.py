@@ -129,7 +129,7 @@ class Server:
 
 
 def _flag(text: str, name: str, default: str) -> str:
-    found = re.search(rf"--{name}[= ]([^\s\"']+)", text)
+    found = re.search(rf"--{name}[= ]'?([^\s\"']+)", text)
     return found.group(1) if found else default
 
 

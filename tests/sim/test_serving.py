@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from strixd.errors import Refused
+from strixd.errors import Refused, Rejected
 from strixd.sim.world import IMAGE, RAY, VLLM
 from tests.sim.node import MODEL, Node, answering, explain, living, serving, starts, virtual, world
 
@@ -135,6 +135,24 @@ async def test_tokens_again(fault: Callable[[Node], Awaitable[None]]) -> None:
         await node.answers(seconds=180)
         assert node.status.incident
         assert node.status.incident.ended
+
+
+@pytest.mark.parametrize("fault", FAULTS[:2], ids=lambda fault: fault.__name__.strip("_"))
+@virtual
+async def test_a_full_disk_ends_no_daemon(fault: Callable[[Node], Awaitable[None]]) -> None:
+    """The units are written already; the history of the incident, which decides nothing, is written at its end."""
+    async with serving() as node:
+        await node.world.clock.sleep(600)
+        node.world.disk.full = True
+        await fault(node)
+        await node.until(lambda status: not answering(status), seconds=60)
+        await node.answers(seconds=180)
+        assert node.status.incident
+        assert node.status.incident.ended
+        assert node.engine
+        with pytest.raises(Rejected, match=r"Cannot write .*: No space left on device"):
+            await node.engine.pause()
+        assert not node.dead
 
 
 @virtual
@@ -290,3 +308,24 @@ async def test_a_service_that_is_away_does_no_harm_and_is_picked_up_again(port: 
         node.world.changed(port)
         await node.answers(seconds=60)
         assert starts(node.world, VLLM) == 1
+
+
+@pytest.mark.parametrize(
+    "model", ["", "-x", "/etc", "../x", "a/../../etc", "a//b", "a/.", "a/", "https://huggingface.co/a/b"]
+)
+@virtual
+async def test_what_is_no_name_of_a_model_is_not_ordered(model: str) -> None:
+    async with living(world()) as node:
+        assert node.engine
+        with pytest.raises(Refused, match="not the name of a model"):
+            await node.engine.serve(model, ())
+        assert node.status.model is None
+
+
+@pytest.mark.parametrize("model", ["a/b/c", "日本/モデル"])
+@virtual
+async def test_an_odd_name_is_served(model: str) -> None:
+    async with living(world()) as node:
+        assert node.engine
+        await node.engine.serve(model, ())
+        await node.answers(seconds=120)

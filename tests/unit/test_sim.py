@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from strixd.api.listen import bind
 from strixd.errors import Rejected, Unavailable
 from strixd.sim import World, clock, faults, simulated_host
 from strixd.sim.clock import Clock
@@ -101,7 +102,7 @@ def test_every_word_can_be_said_and_an_unknown_one_brings_the_list() -> None:
 def test_faults_come_by_a_socket_that_only_its_owner_may_use(tmp_path: Path) -> None:
     async def main() -> None:
         world, path = World(), tmp_path / "socket.faults"
-        async with faults.listening(world, str(path)):
+        async with faults.listening(world, bind(str(path))):
             assert path.stat().st_mode & 0o777 == 0o600
             reader, writer = await asyncio.open_unix_connection(str(path))
             writer.write(b"cable out\nhelp\n")

@@ -1,0 +1,53 @@
+"""What is found on the disk at a start: an order is never lost silently, and history never stands in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from strixd.engine import memory
+from strixd.errors import Refused
+from strixd.orders import Orders
+from strixd.sim import World, simulated_host
+from strixd.sim.clock import Clock
+
+BROKEN = ("", "{", "[]", "null", "3", '{"colour": 1}', '[{"id": "a"}]', '{"arguments": 3}', "\ufffd", "[" * 9999)
+
+
+def world(path: str, text: str) -> World:
+    made = World(clock=Clock())
+    made.disk.put(path, text)
+    return made
+
+
+@pytest.mark.parametrize("text", BROKEN, ids=lambda text: text[:15])
+def test_orders_that_cannot_be_read_are_named(text: str) -> None:
+    async def main() -> None:
+        with pytest.raises(Refused, match=memory.ORDERS) as refused:
+            await memory.load_orders(simulated_host(world(memory.ORDERS, text)).files)
+        assert "strixd-cli serve MODEL" in refused.value.hint
+
+    asyncio.run(main())
+
+
+def test_orders_are_read_as_they_were_saved() -> None:
+    async def main() -> None:
+        files = simulated_host(World(clock=Clock())).files
+        orders = Orders(model="tiny", arguments=("--seed", "1"), at=3.5)
+        assert await memory.load_orders(files) == Orders()
+        await memory.save_orders(files, orders)
+        assert await memory.load_orders(files) == orders
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("text", BROKEN, ids=lambda text: text[:15])
+def test_a_history_that_cannot_be_read_begins_anew(text: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        with caplog.at_level(logging.WARNING):
+            assert await memory.load_incidents(simulated_host(world(memory.INCIDENTS, text)).files) == ()
+        assert (memory.INCIDENTS in caplog.text) == bool(text.strip("[]") or len(text) > 2)
+
+    asyncio.run(main())
