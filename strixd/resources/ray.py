@@ -211,6 +211,8 @@ def _lacking(desired: Desired, observed: Observed, report: RayReport) -> str:
         member = _alive(report, peer)
         if member is None:
             return f"{len(joined)} of {len(desired.peers)} members; {peer.name} ({peer.address}) has not joined"
+        if sum(each.alive and each.name == peer.name for each in report.members) > 1:
+            return f"{peer.name} ({peer.address}) is listed twice: Ray has not noticed yet that its earlier run ended"
         if why := _different(peer, member, desired, observed):
             return f"{peer.name} ({peer.address}) {why}"
     return ""
