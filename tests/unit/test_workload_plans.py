@@ -99,6 +99,13 @@ def test_worker_that_waits_for_its_head_is_left_alone() -> None:
     assert "halo1" in plan.hint
 
 
+def test_another_cluster_key_is_named_with_what_to_copy() -> None:
+    desired = wanted(WORKER)
+    plan = ray.Ray().plan(desired, seen(desired, report(error="the head at 10.0.0.1:6379 has another cluster key")))
+    assert KEY in plan.hint
+    assert "halo1" in plan.hint
+
+
 @pytest.mark.parametrize(("now", "steps"), [(20.0, []), (10.0 + ray.UNLISTED_AFTER + 1, [Stop, Start])])
 def test_node_that_ray_does_not_list_is_started_again_after_a_while(now: float, steps: list[type]) -> None:
     plan = ray.Ray().plan(wanted(), seen(wanted(), report(member(WORKER)), now=now))
