@@ -21,7 +21,7 @@ from strixd.api.listen import bind, inherited
 from strixd.api.server import Server
 from strixd.engine import memory
 from strixd.engine.engine import Engine
-from strixd.engine.reconcile import Reconciler
+from strixd.engine.reconcile import LATEST, Reconciler
 from strixd.engine.wish import File, Wish
 from strixd.errors import ConfigError, Refused, StrixdError
 from strixd.host.journal import setup_logging
@@ -66,16 +66,18 @@ async def _until_stopped(options: argparse.Namespace) -> None:
     assert running
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+    notify = Notify()
     with suppress(asyncio.CancelledError):
         async with simulated_node(options.socket) if options.simulate else real_host() as host:
-            await _run(options, host, Notify())
+            await _run(options, host, notify)
+    notify.stopping()
     log.info("Stopped; what it started runs on", extra=messages.fields("STOPPED"))
 
 
 async def _run(options: argparse.Namespace, host: Host, notify: Notify) -> None:
     wish = await _wish(partial(_read, options, host.identity), host)
     listener = inherited() or bind(options.socket)
-    loop = Reconciler(host, wish, notify.watchdog)
+    loop = Reconciler(host, wish, notify.watchdog, latest=min(LATEST, notify.patience / 3))
     engine = Engine(loop)
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, partial(_hangup, engine, notify))
     node, whose = wish.file.node, wish.file.config.cluster.name
@@ -121,16 +123,7 @@ async def _wish(read: Callable[[], File], host: Host) -> Wish:
         file, problem = _file(config.parse(good, memory.LAST_GOOD), host.identity), str(error)
         text = f"{error}\nUntil it is mended, {memory.LAST_GOOD} is kept true"
         log.error("%s", text, extra=messages.fields("CONFIG_REFUSED", code=error.code))
-    await _keep(host, file.text)
     return Wish(file, orders, read, problem)
-
-
-async def _keep(host: Host, good: str) -> None:
-    """The copy is for a bad day; that it cannot be written (a full disk) is no reason not to start."""
-    try:
-        await memory.save_last_good(host.files, good)
-    except StrixdError as failure:
-        log.warning("No copy of the good file is kept: %s%s", failure, failure.hint and f" - {failure.hint}")
 
 
 def _read(options: argparse.Namespace, identity: Identity) -> File:

@@ -206,20 +206,25 @@ def _ray_start(config: Config, node: Node) -> tuple[str, ...]:
 
 def _vllm(config: Config, node: Node, orders: Orders) -> vllm.Desired:
     model = orders.model
-    listen = ipaddress.ip_address(config.model.listen)
-    host = ("127.0.0.1" if listen.version == 4 else "::1") if listen.is_unspecified else str(listen)
     return vllm.Desired(
         container=_vllm_container(config, node, orders) if model else None,
         model=model,
         local=f"{config.model.folder}/{model}",
         path=f"/models/{model}",
-        url=f"http://{f'[{host}]' if listen.version == 6 else host}:{config.model.port}",
+        url=api_url(config),
         key=CLUSTER_KEY if _tokens(config) else "",
         api_key=API_KEY if _open(config) else "",
         fabric=_fabric(node),
         management=config.fabric.management,
         retry_after=orders.at,
     )
+
+
+def api_url(config: Config) -> str:
+    """Where the head itself reaches the model's API."""
+    listen = ipaddress.ip_address(config.model.listen)
+    host = ("127.0.0.1" if listen.version == 4 else "::1") if listen.is_unspecified else str(listen)
+    return f"http://{f'[{host}]' if listen.version == 6 else host}:{config.model.port}"
 
 
 def _open(config: Config) -> bool:

@@ -1,9 +1,8 @@
 """What strixd needs of the world, and the value types it speaks. No adapter and no policy lives here.
 
 Two adapters provide every port: host/ (the real one) and sim/ (one in-memory node). Every method may raise
-Unavailable (the service is not there) or Rejected (it said no), and no other StrixdError. Every method that
-waits for a foreign service has a timeout of its own; none needs one from its caller.
-Times are seconds since the epoch unless a name says otherwise.
+Unavailable (the service is not there) or Rejected (it said no), and no other StrixdError. Every method that waits for
+a foreign service has a timeout of its own. Times are seconds since the epoch unless a name says otherwise.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ class Link:
 
 
 class Links(Protocol):
-    """Netlink and sysfs. Only reads."""
-
     async def read(self) -> tuple[Link, ...]: ...
 
 
@@ -156,10 +153,8 @@ class Unit:
     name: str
     loaded: bool = False
     active: Literal["active", "activating", "inactive", "failed", "deactivating", "reloading"] = "inactive"
-    sub: str = ""
     result: str = ""
     status: int = 0
-    main_pid: int = 0
     invocation: str = ""
     since: float = 0.0
     stale: bool = False
@@ -195,9 +190,8 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node as Ray lists it. `record` is what that node's strixd says of itself (see strixd/probe.py); it is renewed
-    every 5 s, `age` is how many seconds ago that was last seen. A killed node and its successor can both be alive
-    in Ray's eyes for 15 s."""
+    """A node as Ray lists it. `record`: what its strixd says of itself, last renewed `age` seconds ago (every 5 s). A
+    killed node and its successor can both be alive in Ray's eyes for 15 s."""
 
     name: str
     address: str
@@ -287,7 +281,8 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """All ports of one node. `now` gives seconds since the epoch; `sleep` waits (the simulation has its own time)."""
+    """All ports of one node. `now`: seconds since the epoch; `sleep` waits (the simulation has its own time); `watch`
+    runs for ever: it subscribes to everything that can change by itself, and says so."""
 
     identity: Identity
     links: Links
@@ -303,4 +298,3 @@ class Host:
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
     watch: Callable[[Wake], Coroutine[Any, Any, None]]
-    """Runs for ever: subscribes to everything that can change by itself and says so."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+# A test run in the background is deaf to Ctrl-C, and so would be every program that it starts and interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same inputs every time, and no opinion about time: machines that test are noisy.
 settings.register_profile(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from strixd import __version__
+from strixd.desired import api_url
 from strixd.engine.phase import phase
 from strixd.engine.status import Incident, MemberView, ModelView, ResourceView, Status
 from strixd.engine.wish import Wish
@@ -65,7 +66,6 @@ def _model(wish: Wish, told: Told) -> ModelView | None:
     seen, view = told.seen.get("vllm"), told.views.get("vllm")
     config = wish.file.config
     if not isinstance(seen, vllm.Observed) or view is None:
-        return ModelView(wish.orders.model, f"http://{config.head.ip.ip}:{config.model.port}", 0.0, 0.0, 0.0)
+        return ModelView(wish.orders.model, api_url(config), 0.0, 0.0, 0.0)
     answering = view.since if view.condition == "ok" else 0.0
-    url = wish.wanted()[-1][1].url
-    return ModelView(wish.orders.model, url, seen.answer.at, seen.answer.seconds, answering)
+    return ModelView(wish.orders.model, api_url(config), seen.answer.at, seen.answer.seconds, answering)

@@ -48,7 +48,6 @@ class Engine:
 
     async def apply(self) -> None:
         self.reread()
-        await memory.save_last_good(self._files, self._loop.wish.file.text)
         await self._order(replace(self._orders, at=self._loop.host.now()), "apply")
         await self._loop.after_pass()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -34,10 +34,12 @@ BREATH = 0.2  # seconds; a storm of wakes costs no more passes than this
 
 
 class Reconciler:
-    """`beat` is called after every pass and before every step."""
+    """`beat` is called after every pass and before every step; `latest`: seconds between passes at most."""
 
-    def __init__(self, host: Host, wish: Wish, beat: Callable[[], None]) -> None:
+    def __init__(self, host: Host, wish: Wish, beat: Callable[[], None], *, latest: float = LATEST) -> None:
         self.host = host
+        self._latest = latest
+        self._kept = ""
         self.wish = wish  # what is asked for now; replaced whole by the engine
         self._wish = wish  # what the present pass works on, and what the status speaks of
         self._beat = beat
@@ -101,13 +103,14 @@ class Reconciler:
         now = self.host.now()
         calm = max(SOONEST, (now - self._moved) / 4)
         tries = [max(view.next_try - now, SOONEST) for view in self._views.values() if view.next_try]
-        return min(calm, LATEST, *tries)
+        return min(calm, self._latest, *tries)
 
     async def _pass(self) -> None:
         self._wake.clear()
         self._begun += 1
         begun, self._failed, at = self._begun, ("", ""), self.host.now()
         self._wish = self.wish
+        await self._keep_file()
         before = {name: (view.condition, view.why) for name, view in self._views.items()}
         wanted = self._wish.wanted()
         for resource, desired in wanted:
@@ -119,6 +122,12 @@ class Reconciler:
         await self._account(at)
         self._passes = begun
         await self._tell()
+
+    async def _keep_file(self) -> None:
+        """The file in force is the last good one."""
+        if self._kept != self._wish.file.text:
+            self._kept = self._wish.file.text
+            await _on_disk(memory.save_last_good(self.host.files, self._kept))
 
     async def _tend(self, resource: Resource[Any, Any], desired: object) -> ResourceView:
         try:
@@ -224,14 +233,7 @@ class Reconciler:
         self._incident, self._past = None, (*self._past, over)[-memory.KEPT :]
         text = "Incident %s is over: the model answers again after %.1f s"
         log.info(text, over.id, over.ended - over.began, extra=messages.fields("INCIDENT_ENDED", incident=over.id))
-        await self._remember()
-
-    async def _remember(self) -> None:
-        """History decides nothing: where it cannot be written, the model must go on answering all the same."""
-        try:
-            await memory.save_incidents(self.host.files, self._past)
-        except StrixdError as failure:
-            log.warning("The history of incidents is not on disk: %s%s", failure, failure.hint and f" - {failure.hint}")
+        await _on_disk(memory.save_incidents(self.host.files, self._past))
 
     def _compose(self) -> Status:
         last = self._incident or (self._past[-1] if self._past else None)
@@ -247,3 +249,11 @@ class Reconciler:
         self._version += 1
         async with self._told:
             self._told.notify_all()
+
+
+async def _on_disk(saving: Awaitable[None]) -> None:
+    """What the daemon can go on without: a full disk is said, and ends nothing."""
+    try:
+        await saving
+    except StrixdError as failure:
+        log.warning("%s", failure, extra=messages.fields("CONDITION", code=failure.code))

@@ -7,6 +7,7 @@ says nothing about errors, and can block the loop.
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import time
 
@@ -23,6 +24,8 @@ class Notify:
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = SystemdNotifier().socket
+        self.patience = float(os.environ.get("WATCHDOG_USEC", "inf")) / 1e6
+        """Seconds within which the watchdog wants to be fed (sd_watchdog_enabled(3)); infinite without one."""
 
     def ready(self) -> None:
         """Up, or done with a reload."""

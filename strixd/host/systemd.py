@@ -77,9 +77,8 @@ class Systemd:
         service only what matters in that state, because all of it would be 350 properties."""
         doing = f"read the unit {name}"
         unit = await self._bus.get_all(Remote(SERVICE, unit_path(name), UNIT), doing=doing)
-        wanted: tuple[str, ...] = ()
-        if name.endswith(".service") and unit["StateChangeTimestamp"]:
-            wanted = ("Result", "ExecMainStatus") if unit["ActiveState"] in ENDED else ("MainPID",)
+        ended = name.endswith(".service") and unit["StateChangeTimestamp"] and unit["ActiveState"] in ENDED
+        wanted = ("Result", "ExecMainStatus") if ended else ()
         service = Remote(SERVICE, unit_path(name), RUN)
         return to_unit(name, unit, {what: await self._bus.get(service, what, doing=doing) for what in wanted})
 
@@ -174,10 +173,8 @@ def to_unit(name: str, unit: Mapping[str, Any], service: Mapping[str, Any]) -> U
         name=name,
         loaded=unit["LoadState"] == "loaded",
         active=STATES.get(state, state),
-        sub=unit["SubState"],
         result=service.get("Result", ""),
         status=service.get("ExecMainStatus", 0),
-        main_pid=service.get("MainPID", 0),
         invocation=bytes(unit["InvocationID"]).hex(),
         since=unit["StateChangeTimestamp"] / 1e6,
         stale=unit["NeedDaemonReload"],

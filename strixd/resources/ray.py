@@ -168,7 +168,7 @@ def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
         steps = (workload.Stop(unit.name, why := "its head was replaced"), workload.Start(unit.name, why))
         return Plan(name, steps, "waiting", why, facts=facts)
     if report.error:
-        return Plan(name, condition="waiting", why=report.error, hint=_hint(desired), facts=facts)
+        return Plan(name, condition="waiting", why=report.error, hint=_hint(desired, report.error), facts=facts)
     own = _alive(report, desired.node)
     if own is None:
         return _unlisted(name, desired, observed, facts)
@@ -188,7 +188,9 @@ def _unlisted(name: str, desired: Desired, observed: Observed, facts: tuple[str,
     return Plan(name, steps, "waiting", why, "strixd-cli logs ray", facts)
 
 
-def _hint(desired: Desired) -> str:
+def _hint(desired: Desired, error: str) -> str:
+    if "cluster key" in error:
+        return f"copy {desired.key} from {desired.head.name} to this node (mode 0600), then strixd-cli apply"
     if desired.node == desired.head:
         return "strixd-cli logs ray"
     return f"is strixd running on {desired.head.name} ({desired.head.address})? strixd-cli logs ray"
@@ -211,6 +213,8 @@ def _lacking(desired: Desired, observed: Observed, report: RayReport) -> str:
         member = _alive(report, peer)
         if member is None:
             return f"{len(joined)} of {len(desired.peers)} members; {peer.name} ({peer.address}) has not joined"
+        if sum(each.alive and each.name == peer.name for each in report.members) > 1:
+            return f"{peer.name} ({peer.address}) is listed twice: Ray has not noticed yet that its earlier run ended"
         if why := _different(peer, member, desired, observed):
             return f"{peer.name} ({peer.address}) {why}"
     return ""

@@ -125,20 +125,19 @@ class Systemd:
         self._count += 1
         record.run = Run(self, name, f"{self._count:032x}", record.text)
         record.program = self._programs(name, record.text)
-        pid, invocation = 1000 + self._count, record.run.invocation
-        record.state = Unit(name, True, result="success", main_pid=pid, invocation=invocation)
-        self._enter(record, "activating", "start")
+        record.state = Unit(name, True, result="success", invocation=record.run.invocation)
+        self._enter(record, "activating")
         self._warm_up(record, record.run, record.program.warm_up)
         record.program.started(record.run)
 
     def _warm_up(self, record: Record, run: Run, seconds: float) -> None:
         if seconds > 0:
-            run.after(seconds, lambda: self._enter(record, "active", "running"))
+            run.after(seconds, lambda: self._enter(record, "active"))
         elif seconds == 0:
-            self._enter(record, "active", "running")
+            self._enter(record, "active")
 
-    def _enter(self, record: Record, active: Active, sub: str) -> None:
-        record.state = replace(record.state, active=active, sub=sub, since=self.clock.now())
+    def _enter(self, record: Record, active: Active) -> None:
+        record.state = replace(record.state, active=active, since=self.clock.now())
         self._changed(f"unit {record.state.name}")
 
     def over(self, run: Run, active: Active, result: str, status: int) -> None:
@@ -149,8 +148,8 @@ class Systemd:
         run.end_timers()
         program, record.program = record.program, None
         record.run = None
-        record.state = replace(record.state, result=result, status=status, main_pid=0)
-        self._enter(record, active, "failed" if active == "failed" else "dead")
+        record.state = replace(record.state, result=result, status=status)
+        self._enter(record, active)
         if program:
             program.ended()
         for other in self.records.values():
@@ -163,7 +162,7 @@ class Systemd:
         if record is None or record.run is None or record.program is None:
             return
         run = record.run
-        self._enter(record, "deactivating", "stop-sigterm")
+        self._enter(record, "deactivating")
         await self.clock.sleep(record.program.patience)
         self.over(run, "inactive", "success", 0)
 

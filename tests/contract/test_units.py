@@ -48,7 +48,7 @@ async def becomes(host: Host, name: str, active: str, *, seconds: float = 5.0) -
 async def test_an_unknown_unit_is_inactive_and_not_loaded(host: Host) -> None:
     state = await host.units.read("strixd-none.service")
     assert (state.name, state.loaded, state.active) == ("strixd-none.service", False, "inactive")
-    assert (state.invocation, state.main_pid) == ("", 0)
+    assert state.invocation == ""
 
 
 async def test_an_unknown_unit_cannot_be_started(host: Host) -> None:
@@ -63,7 +63,7 @@ async def test_stopping_an_unknown_unit_does_nothing(host: Host) -> None:
 async def test_a_loaded_unit_that_never_ran(host: Host) -> None:
     async with unit(host, "ExecStart=/bin/sleep 600") as name:
         state = await host.units.read(name)
-        assert (state.loaded, state.active, state.invocation, state.main_pid) == (True, "inactive", "", 0)
+        assert (state.loaded, state.active, state.invocation) == (True, "inactive", "")
 
 
 async def test_a_started_unit_is_active_with_a_process(host: Host) -> None:
@@ -71,9 +71,7 @@ async def test_a_started_unit_is_active_with_a_process(host: Host) -> None:
         before = host.now()
         await host.units.start(name)
         state = await becomes(host, name, "active")
-        assert state.main_pid > 0
         assert state.invocation
-        assert state.sub == "running"
         assert before - 1 <= state.since <= host.now() + 1
 
 
@@ -92,7 +90,7 @@ async def test_a_stopped_unit_is_inactive_when_the_call_returns(host: Host) -> N
         started = await becomes(host, name, "active")
         await host.units.stop(name)
         state = await host.units.read(name)
-        assert (state.active, state.main_pid, state.result) == ("inactive", 0, "success")
+        assert (state.active, state.result) == ("inactive", "success")
         assert state.since >= started.since
 
 
@@ -110,7 +108,7 @@ async def test_an_exit_status_is_kept(host: Host) -> None:
     async with unit(host, 'ExecStart=/bin/sh -c "exit 3"') as name:
         await host.units.start(name)
         state = await becomes(host, name, "failed")
-        assert (state.result, state.status, state.main_pid) == ("exit-code", 3, 0)
+        assert (state.result, state.status) == ("exit-code", 3)
         assert state.invocation
 
 
@@ -139,7 +137,7 @@ async def test_start_does_not_wait_for_the_job(host: Host) -> None:
         before = host.now()
         await host.units.start(name)
         assert host.now() - before < 1
-        assert (await becomes(host, name, "activating")).main_pid > 0
+        assert await becomes(host, name, "activating")
         await becomes(host, name, "inactive")
 
 

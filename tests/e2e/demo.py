@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.e2e.cluster import MODEL, Cluster, pieces
@@ -93,21 +95,36 @@ def _crash(cluster: Cluster) -> None:
 def simulated() -> int:
     say("not root, so no real hosts: the same on a simulated node, ten times as fast as the clock")
     with tempfile.TemporaryDirectory() as folder:
-        socket = str(Path(folder) / "io.strixd")
-        daemon = subprocess.Popen([sys.executable, "-m", "strixd", "--simulate", "--socket", socket])
+        path = str(Path(folder) / "io.strixd")
+        daemon = subprocess.Popen([sys.executable, "-m", "strixd", "--simulate", "--socket", path])
         try:
-            return _tour(socket)
+            return _tour(path)
         finally:
             daemon.send_signal(signal.SIGTERM)
             daemon.wait(10)
 
 
-def _tour(socket: str) -> int:
-    while not Path(socket).exists():
+def _tour(path: str) -> int:
+    while not Path(path).exists():
         time.sleep(0.1)
-    for words in (["wait", "ready", "--timeout", "60"], ["serve", MODEL], ["status"]):
+    before = (["wait", "ready", "--timeout", "60"], ["serve", MODEL], ["status"])
+    after = (["wait", "ready", "--timeout", "60"], ["status"])
+    if status := _commands(path, before):
+        return status
+    say("a fault, as from outside: kill vllm")
+    with socket.socket(socket.AF_UNIX) as faults:
+        faults.connect(f"{path}.faults")
+        faults.sendall(b"kill vllm\n")
+        faults.recv(100)
+    time.sleep(1)
+    return _commands(path, after)
+
+
+def _commands(path: str, commands: Sequence[list[str]]) -> int:
+    """Each in turn, until one fails; its exit status."""
+    for words in commands:
         say("strixd-cli " + " ".join(words))
-        cli = subprocess.run([sys.executable, "-m", "strixd.cli", "--socket", socket, *words], check=False)
+        cli = subprocess.run([sys.executable, "-m", "strixd.cli", "--socket", path, *words], check=False)
         if cli.returncode:
             return cli.returncode
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 
@@ -100,6 +101,8 @@ def test_a_hung_loop_starves_the_watchdog(serving: Cluster, judge: Judge) -> Non
     host.write("/run/systemd/system/strixd.service.d/test.conf", "[Service]\nWatchdogSec=10\n")
     host.sh("systemctl daemon-reload; systemctl restart strixd")
     pid = host.sh("systemctl show -P MainPID strixd").strip()
+    time.sleep(15)
+    assert host.sh("systemctl show -P MainPID strixd").strip() == pid, "an idle daemon feeds it all the same"
     host.run("kill", "-STOP", pid)
     new = lambda: host.sh("systemctl show -P MainPID strixd").strip() not in (pid, "0")  # noqa: E731
     wait_for("a new daemon", new, 40, 0.5)

@@ -7,7 +7,9 @@ import time
 import pytest
 
 from tests.e2e.cluster import Cluster, pieces
-from tests.lab.host import wait_for
+from tests.lab import registry
+from tests.lab.cluster import KEY
+from tests.lab.host import Host, wait_for
 from tests.lab.judge import Judge
 
 pytestmark = pytest.mark.lab
@@ -112,3 +114,37 @@ def test_stop_leaves_nothing_of_the_model(serving: Cluster) -> None:
     wait_for("the port is free", lambda: not serving.head.sh("ss -Hltn sport = :8000"), 60, pause=0.5)
     for host in serving.hosts:
         wait_for("no rank is left", lambda host=host: "RayWorker" not in host.sh("ps -eo args"), 30)  # type: ignore[misc]
+
+
+def test_a_node_with_another_cluster_key_is_refused_and_says_so(serving: Cluster, judge: Judge) -> None:
+    judge.expect(*GOING_DOWN)
+    worker, key = serving.workers[0], serving.head.read(KEY)
+    worker.write(KEY, "0" * 64 + "\n", 0o600)
+    serving.cli("apply", host=worker).check()
+    wait_for("the worker says why", lambda: "another cluster key" in why(serving, worker), 60, pause=1.0)
+    assert key.strip() not in worker.sh("journalctl -b -o cat --no-pager; cat /run/containers/systemd/*; ps -eo args")
+    worker.write(KEY, key, 0o600)
+    serving.cli("apply", host=worker).check()
+    wait_for("it has joined", lambda: serving.status()["phase"] == "ready", 90, pause=1.0)
+
+
+def test_the_image_moves_only_when_asked_and_two_images_are_one_too_many(serving: Cluster, judge: Judge) -> None:
+    judge.expect(*GOING_DOWN)
+    worker = serving.workers[0]
+    registry.move_tag("second")
+    try:
+        serving.cli("apply").check()
+        assert registry.digest("first")[:19] in serving.cli("status").check().stdout
+        serving.cli("image", "update").check()
+        wait_for("the other image is named", lambda: "halo2" in why(serving, serving.head, "runs image"), 90, pause=1.0)
+        serving.cli("image", "update", host=worker).check()
+        wait_for("both run the new one", lambda: serving.status()["phase"] == "ready", 90, pause=1.0)
+        assert registry.digest("second")[:19] in serving.cli("status").check().stdout
+    finally:
+        registry.move_tag("first")
+
+
+def why(cluster: Cluster, host: Host, words: str = "") -> str:
+    """Why Ray is not ok there, if that has these words."""
+    said = next(each["why"] for each in cluster.status(host)["resources"] if each["name"] == "ray")
+    return str(said) if words in said else ""

@@ -14,7 +14,6 @@ RUN = bytes(range(16))
 STATE = {
     "LoadState": "loaded",
     "ActiveState": "failed",
-    "SubState": "failed",
     "InvocationID": list(RUN),
     "StateChangeTimestamp": 1_795_968_470_253_008,
     "NeedDaemonReload": False,
@@ -43,7 +42,7 @@ def test_a_run_that_failed() -> None:
 def test_a_unit_that_never_ran() -> None:
     never = STATE | {"ActiveState": "inactive", "InvocationID": [], "StateChangeTimestamp": 0}
     unit = to_unit("x.service", never, {})
-    assert (unit.invocation, unit.since, unit.result, unit.main_pid) == ("", 0.0, "", 0)
+    assert (unit.invocation, unit.since, unit.result) == ("", 0.0, "")
 
 
 def test_a_unit_without_a_file() -> None:

@@ -47,7 +47,7 @@ def report(*members: Member, own: str = "s1", error: str = "") -> RayReport:
 
 
 def seen(desired: ray.Desired, said: RayReport | None, **changes: object) -> ray.Observed:
-    unit = Unit("strixd-ray.service", loaded=True, active="active", sub="running", invocation="i1", since=10.0)
+    unit = Unit("strixd-ray.service", loaded=True, active="active", invocation="i1", since=10.0)
     observed = ray.Observed(PICK, PRESENT, "b1", None, unit, (), "print", said, RECORD, now=20.0)
     running = replace(observed, text=render(ray.complete(desired, observed)))
     return replace(running, **changes)  # type: ignore[arg-type]
@@ -64,6 +64,7 @@ BOTH = (member(HEAD), member(WORKER))
         (report(error="no answer from Ray"), "waiting", "no answer from Ray"),
         (report(member(HEAD)), "waiting", "1 of 2 members; halo2 (10.0.0.2) has not joined"),
         (report(member(HEAD), member(WORKER, alive=False)), "waiting", "halo2"),
+        (report(*BOTH, member(WORKER)), "waiting", "halo2 (10.0.0.2) is listed twice"),
         (report(member(HEAD), member(WORKER, address="192.168.1.9")), "waiting", "192.168.1.9"),
         (report(member(HEAD), member(WORKER, gpus=0)), "waiting", "brings 0 GPUs"),
         (report(member(HEAD), member(WORKER, record={})), "waiting", "has not said yet"),
@@ -95,6 +96,13 @@ def test_worker_that_waits_for_its_head_is_left_alone() -> None:
     desired = wanted(WORKER)
     plan = ray.Ray().plan(desired, seen(desired, report(error="no head at 10.0.0.1:6379"), now=10_000.0))
     assert plan.steps == ()
+    assert "halo1" in plan.hint
+
+
+def test_another_cluster_key_is_named_with_what_to_copy() -> None:
+    desired = wanted(WORKER)
+    plan = ray.Ray().plan(desired, seen(desired, report(error="the head at 10.0.0.1:6379 has another cluster key")))
+    assert KEY in plan.hint
     assert "halo1" in plan.hint
 
 
@@ -131,14 +139,14 @@ def test_changed_settings_are_a_whole_restart() -> None:
 
 
 def test_image_without_tokens_is_named_and_not_tried_again() -> None:
-    unit = Unit("strixd-ray.service", True, "failed", "failed", "exit-code", ray.NO_TOKENS, 0, "i1", 10.0)
+    unit = Unit("strixd-ray.service", True, "failed", "exit-code", ray.NO_TOKENS, "i1", 10.0)
     plan = ray.Ray().plan(wanted(), seen(wanted(), None, unit=unit))
     assert (plan.condition, plan.steps) == ("stuck", ())
 
 
 @pytest.mark.parametrize(("result", "status"), [("exit-code", 1), ("success", 0), ("signal", 9)])
 def test_any_other_end_is_a_failure_and_starts_again(result: str, status: int) -> None:
-    unit = Unit("strixd-ray.service", True, "failed", "failed", result, status, 0, "i1", 10.0)
+    unit = Unit("strixd-ray.service", True, "failed", result, status, "i1", 10.0)
     plan = ray.Ray().plan(wanted(), seen(wanted(), None, unit=unit))
     assert [type(step) for step in plan.steps] == [Start]
     assert plan.condition == "held"
@@ -161,7 +169,7 @@ def served() -> vllm.Desired:
 
 
 def watched(desired: vllm.Desired, **changes: object) -> vllm.Observed:
-    unit = Unit("strixd-vllm.service", loaded=True, active="active", sub="running", invocation="i1", since=10.0)
+    unit = Unit("strixd-vllm.service", loaded=True, active="active", invocation="i1", since=10.0)
     observed = vllm.Observed(PICK, PRESENT, None, unit, ("/models/m",), "print", False, Answer(), now=20.0)
     text = render(vllm.complete(desired, observed)) if desired.container else None
     return replace(replace(observed, text=text), **changes)  # type: ignore[arg-type]
@@ -200,14 +208,14 @@ def test_no_order_means_no_unit() -> None:
     ],
 )
 def test_ends(result: str, status: int, line: str, condition: Condition) -> None:
-    unit = Unit("strixd-vllm.service", True, "failed", "failed", result, status, 0, "i1", 10.0)
+    unit = Unit("strixd-vllm.service", True, "failed", result, status, "i1", 10.0)
     plan = vllm.Vllm().plan(served(), watched(served(), unit=unit, words=("before", line)))
     assert plan.condition == condition
     assert bool(plan.steps) == (condition == "held")
 
 
 def test_a_new_order_tries_again_what_was_given_up() -> None:
-    unit = Unit("strixd-vllm.service", True, "failed", "failed", "exit-code", 2, 0, "i1", 10.0)
+    unit = Unit("strixd-vllm.service", True, "failed", "exit-code", 2, "i1", 10.0)
     desired = replace(served(), retry_after=11.0)
     plan = vllm.Vllm().plan(desired, watched(desired, unit=unit, words=("error: x",)))
     assert [type(step) for step in plan.steps] == [Start]
