@@ -22,6 +22,9 @@ _LEVELS: dict[Condition, int] = {
     "stuck": logging.ERROR,
 }
 
+_SERVICES = {"network": "NetworkManager", "firewall": "firewalld"}
+"""Whom a resource is read from, where that is not systemd or a file."""
+
 
 def steps(plan: Plan) -> tuple[StepView, ...]:
     return tuple(StepView(str(step), str(step.undo() or ""), step.effect.value) for step in plan.steps)
@@ -37,7 +40,8 @@ def from_plan(plan: Plan, now: float) -> ResourceView:
 def unseen(name: str, failure: StrixdError, now: float) -> ResourceView:
     """It could not be read: the service is not there (its coming wakes the loop), or it said no."""
     condition: Condition = "blocked" if isinstance(failure, Unavailable) else "held"
-    return ResourceView(name, condition, str(failure), failure.hint, (), now, now)
+    hint = failure.hint or f"systemctl status {_SERVICES.get(name, 'strixd')}"
+    return ResourceView(name, condition, str(failure), hint, (), now, now)
 
 
 def held(name: str, hold: Hold, plan: Plan, now: float) -> ResourceView:

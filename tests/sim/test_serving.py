@@ -303,6 +303,7 @@ async def test_a_service_that_is_away_does_no_harm_and_is_picked_up_again(port: 
         node.world.calls.down.add(port)
         await node.world.clock.sleep(120)
         assert port in explain(node.status)
+        assert all(view.hint for view in node.status.resources if view.condition in ("blocked", "held"))
         assert node.world.systemd.active(VLLM)
         node.world.calls.down.clear()
         node.world.changed(port)
