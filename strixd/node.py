@@ -36,9 +36,13 @@ async def real_host() -> AsyncIterator[Host]:
         cluster, model = RayByProbe(f"{PROBE_FOLDER}/socket"), VllmApi()
 
         async def watch(wake: Wake) -> None:
+            def link_changed(reason: str) -> None:
+                links.forget()
+                wake(reason)
+
             network.watch(wake)
             firewall.watch(wake)
-            with closing(LinkEvents(wake)):
+            with closing(LinkEvents(link_changed)):
                 async with asyncio.TaskGroup() as tasks:
                     for port in (units, cluster, model):
                         tasks.create_task(port.watch(wake))

@@ -42,6 +42,7 @@ class Reconciler:
         self._kept = ""
         self.wish = wish  # what is asked for now; replaced whole by the engine
         self._wish = wish  # what the present pass works on, and what the status speaks of
+        self._wanted = wish.wanted()
         self._beat = beat
         self._wake = asyncio.Event()
         self._told = asyncio.Condition()
@@ -109,13 +110,13 @@ class Reconciler:
         self._wake.clear()
         self._begun += 1
         begun, self._failed, at = self._begun, ("", ""), self.host.now()
-        self._wish = self.wish
+        if self._wish is not self.wish:
+            self._wish, self._wanted = self.wish, self.wish.wanted()
         await self._keep_file()
         before = {name: (view.condition, view.why) for name, view in self._views.items()}
-        wanted = self._wish.wanted()
-        for resource, desired in wanted:
+        for resource, desired in self._wanted:
             self._note(await self._tend(resource, desired))
-        for name in set(self._views) - {resource.name for resource, _ in wanted}:
+        for name in set(self._views) - {resource.name for resource, _ in self._wanted}:
             del self._views[name]
         if before != {name: (view.condition, view.why) for name, view in self._views.items()}:
             self._moved = self.host.now()

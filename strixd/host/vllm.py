@@ -39,7 +39,7 @@ class Pace:
     first: float = 1.0
     again: float = 2.0
     busy: float = 5.0
-    idle: float = 10.0
+    idle: float = 15.0
     ask: float = 30.0
     completion: float = 20.0
     metrics: float = 5.0

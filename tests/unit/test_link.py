@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from strixd.host.link import drained, drivers, links
+import pytest
+
+from strixd.errors import Unavailable
+from strixd.host.link import KernelLinks, drained, drivers, links
+from strixd.ports import Link
 
 
 def _message(index: int, name: str, **more: Any) -> dict[str, Any]:
@@ -58,3 +63,31 @@ def _receiver(messages: list[bytes], end: OSError) -> Callable[[int], bytes]:
         raise end
 
     return receive
+
+
+class Counted(KernelLinks):
+    """Counts how often the kernel is asked; a read that fails is not remembered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    async def _ask(self) -> tuple[Link, ...]:
+        self.asked += 1
+        if self.asked == 3:
+            raise Unavailable("Cannot read the network links: test")
+        return (Link(f"eth{self.asked}", "02:00:00:00:00:01"),)
+
+
+def test_one_pass_asks_the_kernel_once_and_a_change_is_seen_at_once() -> None:
+    async def scenario() -> None:
+        ports = Counted()
+        assert await ports.read() == await ports.read()
+        ports.forget()
+        assert [link.name for link in await ports.read()] == ["eth2"]
+        ports.forget()
+        with pytest.raises(Unavailable):
+            await ports.read()
+        assert [link.name for link in await ports.read()] == ["eth4"]
+
+    asyncio.run(scenario())
