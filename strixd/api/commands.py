@@ -179,7 +179,7 @@ async def _wait(door: Door, awaited: Awaited) -> AsyncIterator[Reply]:
     seen = 0
     try:
         async with asyncio.timeout(awaited.timeout):
-            while door.status().phase != awaited.phase:
+            while door.status().phase != awaited.phase or door.status().ordered < door.ordered():
                 seen = await door.changed(seen)
     except TimeoutError:
         raise TimedOut(_late(door.status(), awaited), hint="strixd-cli status") from None

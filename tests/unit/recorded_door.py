@@ -100,7 +100,8 @@ class RecordedDoor:
         return self.number
 
     def ordered(self) -> float:
-        return 8.5  # newer than pass 7, which it says at first, and pass 8
+        served = any(what[0] == "serve" for what in self.asked)
+        return 8.5 if served else 0.0  # newer than pass 7, which it says at first, and pass 8
 
     async def preview(self) -> tuple[PlanView, ...]:
         self._note("preview")

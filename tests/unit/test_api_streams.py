@@ -149,3 +149,15 @@ def test_a_pass_that_may_have_begun_before_the_order_proves_nothing(tmp_path: Pa
             assert (await client.reply())["parameters"]["stage"] == "image"
 
     run(tmp_path, scenario)
+
+
+def test_wait_does_not_take_the_status_from_before_an_order_for_an_answer(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        async with lab.client() as client:
+            await client.ask("Serve", {"model": "tiny"})
+            client.send("Wait", {"phase": "ready", "timeout": 20})
+            await asyncio.sleep(0.05)
+            await lab.door.say(status(passes=9))
+            assert (await client.reply())["parameters"]["status"]["ordered"] == 9.0
+
+    run(tmp_path, scenario)
