@@ -28,7 +28,7 @@ def screen(status: View, now: float, *, width: int = 80, paint: Paint = plain) -
     status = _cleaned(status)
     sections = (
         [*_head(status, now, paint), *_labelled("problem", problem)],
-        _model(status["model"], now),
+        _model(status, now),
         _members(status["members"]),
         _resources(status["resources"], now, paint),
         _incident(status["incident"], now),
@@ -88,15 +88,19 @@ def _head(status: View, now: float, paint: Paint) -> Iterator[str]:
     yield f"{status['node'] or 'this host'}, {role}{head}, strixd {status['version']}"
     phase = status["phase"]
     seen = f"; pass {status['passes']} at {when(status['at'], now)}" if status["at"] else ""
-    yield f"{paint(phase, phase)} since {when(status['since'], now)}{seen}"
+    amiss = ", ".join(each["name"] for each in status["resources"] if each["condition"] != "ok")
+    but = f", but look at {amiss}:" if phase == "ready" and amiss else ""
+    yield f"{paint(phase, phase)}{but} since {when(status['since'], now)}{seen}"
 
 
-def _model(model: View | None, now: float) -> Iterator[str]:
-    return _labelled("model", _model_texts(model, now) if model else ["none is ordered"])
+def _model(status: View, now: float) -> Iterator[str]:
+    model = status["model"]
+    nodes = ", ".join(member["name"] for member in status["members"])
+    return _labelled("model", _model_texts(model, nodes, now) if model else ["none is ordered"])
 
 
-def _model_texts(model: View, now: float) -> Iterator[str]:
-    yield model["name"]
+def _model_texts(model: View, nodes: str, now: float) -> Iterator[str]:
+    yield f"{model['name']}, tensor parallel {model['parallel']} over {nodes}"
     if not model["answeredAt"]:
         yield "has not answered yet"
         return
@@ -154,9 +158,12 @@ def _incident(incident: View | None, now: float) -> Iterator[str]:
 
 def _next(status: View) -> Iterator[str]:
     model, phase = status["model"], status["phase"]
-    amiss = [each["name"] for each in status["resources"] if each["condition"] in ("held", "stuck", "blocked")]
+    needed = [each for each in status["resources"] if each["name"] != "cmdline"]  # whose own line says what to do
+    amiss = [each["name"] for each in needed if each["condition"] in ("held", "stuck", "blocked")]
     if phase == "paused":
         yield from _labelled("next", ["strixd-cli resume"])
+    elif any(each["condition"] == "reboot" for each in status["resources"]):
+        yield from _labelled("next", ["systemctl reboot (kernel arguments are written, and not what runs)"])
     elif amiss:
         yield from _labelled("next", [f"strixd-cli logs{_unit(amiss)}"])
     elif status["problem"]:

@@ -79,7 +79,7 @@ COMMANDS = (
         detail="The order is kept over reboots. The command ends when a first completion has been produced, or with "
         "the layer that is in the way and what to do. Ctrl-C only ends the command: the order stays. "
         "What follows -- goes to vllm serve as it is.",
-        examples=("strixd-cli serve Qwen/Qwen3-235B-A22B", "strixd-cli serve tiny -- --max-model-len 4096"),
+        examples=("strixd-cli serve Qwen/Qwen3-235B-A22B-GPTQ-Int4", "strixd-cli serve tiny -- --max-model-len 4096"),
     ),
     Command(
         "stop",

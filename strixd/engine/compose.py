@@ -66,6 +66,8 @@ def _model(wish: Wish, told: Told) -> ModelView | None:
     seen, view = told.seen.get("vllm"), told.views.get("vllm")
     config = wish.file.config
     if not isinstance(seen, vllm.Observed) or view is None:
-        return ModelView(wish.orders.model, api_url(config), 0.0, 0.0, 0.0)
+        return ModelView(wish.orders.model, config.tensor_parallel, api_url(config), 0.0, 0.0, 0.0)
     answering = view.since if view.condition == "ok" else 0.0
-    return ModelView(wish.orders.model, api_url(config), seen.answer.at, seen.answer.seconds, answering)
+    return ModelView(
+        wish.orders.model, config.tensor_parallel, api_url(config), seen.answer.at, seen.answer.seconds, answering
+    )

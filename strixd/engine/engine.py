@@ -65,7 +65,9 @@ class Engine:
     async def serve(self, model: str, arguments: tuple[str, ...]) -> None:
         self._only_on_head()
         if model.startswith(("-", ".")) or {"", "..", "."} & set(model.split("/")) or any(map(str.isspace, model)):
-            raise Refused(f"Cannot serve {model!r}: not the name of a model", hint="for example Qwen/Qwen3-235B-A22B")
+            raise Refused(
+                f"Cannot serve {model!r}: not the name of a model", hint="for example Qwen/Qwen3-235B-A22B-GPTQ-Int4"
+            )
         await self._order(replace(self._orders, model=model, arguments=arguments, at=self._now()), f"serve {model}")
 
     async def stop(self) -> None:

@@ -56,6 +56,7 @@ class Reconciler:
         self._past: tuple[Incident, ...] = ()
         self._answered_under: object = None
         self._failed: tuple[str, str] = ("", "")
+        self._guessed = False
         self._started = 0.0
         self._moved = self._since = host.now()
         self._status: Status | None = None
@@ -219,9 +220,14 @@ class Reconciler:
             self._incident = None
         elif self._incident is None:
             self._begin(at)
+        elif self._failed[0] and self._guessed:
+            resource, cause = self._failed
+            self._incident, self._guessed = replace(self._incident, resource=resource, cause=cause), False
         self._incident = self._incident and incidents.started(self._incident, self._started)
 
     def _begin(self, at: float) -> None:
+        """Seen in the middle of its end, a unit does not tell yet how it ended: then the cause is a guess."""
+        self._guessed = not self._failed[0]
         self._incident = incidents.begin(self._views, *self._failed, now=at)
         if begun := self._incident:
             extra = messages.fields("INCIDENT_BEGAN", incident=begun.id)

@@ -48,9 +48,11 @@ class MemberView:
 
 @dataclass(frozen=True, slots=True)
 class ModelView:
-    """The ordered model. `answered_at`: the last completion seen (0: none in this run); `seconds` it took."""
+    """The ordered model. `parallel`: over how many ranks it is split; `answered_at`: the last completion seen (0: none
+    in this run); `seconds` it took."""
 
     name: str
+    parallel: int
     url: str
     answered_at: float
     seconds: float

@@ -77,7 +77,7 @@ def _serve(cluster: Cluster) -> None:
 def _answer(cluster: Cluster) -> None:
     say("a streamed completion from http://127.0.0.1:8000/v1/completions:")
     parts = pieces(cluster.head.run(*cluster.stream(12), timeout=120).stdout)
-    show(f"{len(parts)} pieces: {parts}")
+    show(f"{len(parts)} pieces (random weights, so the text is noise; it came through both hosts): {parts}")
 
 
 def _crash(cluster: Cluster) -> None:

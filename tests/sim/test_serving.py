@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
@@ -330,3 +331,18 @@ async def test_an_odd_name_is_served(model: str) -> None:
         assert node.engine
         await node.engine.serve(model, ())
         await node.answers(seconds=120)
+
+
+@virtual
+async def test_the_cause_is_how_it_ended_even_if_it_was_first_seen_ending() -> None:
+    async with serving() as node:
+        record = node.world.systemd.records[VLLM]
+        record.state = replace(record.state, active="deactivating")
+        node.world.changed("it ends")
+        await node.until(lambda status: status.incident is not None, seconds=10)
+        node.world.kill(VLLM)
+        await node.answers(seconds=180)
+        incident = node.status.incident
+        assert incident
+        assert incident.ended
+        assert incident.cause == f"{VLLM} killed by signal 9"

@@ -56,7 +56,7 @@ def status(*resources: ResourceView, passes: int = 7) -> Status:
             MemberView("halo1", "head", "192.168.100.1", joined=True, gpus=1),
             MemberView("halo2", "worker", "192.168.100.2", joined=False, gpus=0, note="another cluster key"),
         ),
-        model=ModelView("tiny", "http://127.0.0.1:8000", NOON - 10, 0.4, NOON - 190),
+        model=ModelView("tiny", 2, "http://127.0.0.1:8000", NOON - 10, 0.4, NOON - 190),
         incident=Incident(
             "3", "vllm", "killed by signal 9", NOON - 900, NOON - 860, (Moment("noticed", NOON - 899.8),)
         ),

@@ -44,7 +44,7 @@ degraded since 11:56:40 (3 m ago); pass 7 at 11:59:59 (1 s ago)
 problem   cluster.toml:3: x: wrong
           cluster.toml:4: y: wrong
 
-model     tiny
+model     tiny, tensor parallel 2 over halo1, halo2
           answers at http://127.0.0.1:8000 since 11:56:50 (3 m ago)
           last completion 11:59:50 (10 s ago), in 0.4 s
 
@@ -168,3 +168,12 @@ def test_plan_and_its_way_back() -> None:
 def test_a_line_and_a_bar() -> None:
     assert line({"stage": "load", "done": True, "text": "tiny"}, 61.25) == "   61.2 s  model loaded: tiny"
     assert bar(2, "ray: 1 of 2", 3) == "    3.0 s  [##...] ray: 1 of 2"
+
+
+def test_a_ready_node_says_what_is_still_to_do() -> None:
+    reboot = resource("cmdline", "reboot", "configured, not yet running: iommu=pt", hint="systemctl reboot")
+    text = shown(status(reboot))
+    assert "ready, but look at cmdline: since" in text
+    assert "next      systemctl reboot" in text
+    blocked = shown(status(resource("cmdline", "blocked", "no grubby on this host")))
+    assert "next      curl http://127.0.0.1:8000/v1/models" in blocked

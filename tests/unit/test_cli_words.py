@@ -15,7 +15,7 @@ from strixd.cli.words import COMMANDS, EXIT_STATUSES, PHASES, UNITS, Command
 from strixd.engine.status import Phase
 
 ALL = '"strixd-cli help" lists all commands'
-SERVE = "for example: strixd-cli serve Qwen/Qwen3-235B-A22B"
+SERVE = "for example: strixd-cli serve Qwen/Qwen3-235B-A22B-GPTQ-Int4"
 WAIT = "for example: strixd-cli wait ready --timeout 600"
 LOGS = "for example: strixd-cli logs vllm -f"
 STATUS = "for example: strixd-cli status"
