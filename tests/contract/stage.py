@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -54,8 +55,8 @@ class Stage(Protocol):
     def gated(self, model: str) -> AbstractContextManager[None]:
         """A hub that refuses this model, and only this one."""
 
-    def take_boot_tool_away(self) -> None:
-        """From now on nothing here can change boot entries."""
+    def without_boot_tool(self) -> AbstractContextManager[None]:
+        """Nothing here can change boot entries meanwhile."""
 
     def rules(self, zone: str) -> str:
         """Rich rules of a zone in force now, one a line; only where `real`."""
@@ -74,8 +75,10 @@ class Simulated:
     async def host(self) -> AsyncIterator[Host]:
         yield simulated_host(self.world)
 
-    def take_boot_tool_away(self) -> None:
+    @contextmanager
+    def without_boot_tool(self) -> Iterator[None]:
         self.world.boot_files.content = replace(self.world.boot_files.content, tool="")
+        yield
 
     def mode(self, path: str) -> int:
         return self.world.disk.modes[path]
@@ -125,8 +128,12 @@ class Real:
             _output("nmcli", "--wait", "0", "device", "connect", self.interface)
             time.sleep(0.5)
 
-    def take_boot_tool_away(self) -> None:
-        """A lab host has none."""
+    @contextmanager
+    def without_boot_tool(self) -> Iterator[None]:
+        tool = Path(shutil.which("grubby") or "")
+        away = tool.rename(tool.with_name("away"))
+        yield
+        away.rename(tool)
 
     def mode(self, path: str) -> int:
         return Path(path).stat().st_mode & 0o7777
