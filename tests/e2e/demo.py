@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.e2e.cluster import MODEL, Cluster, pieces
 from tests.lab.install import install
-from tests.lab.lab import running_lab
+from tests.lab.lab import Ended, running_lab
 
 BEGAN = time.monotonic()
 
@@ -28,7 +28,11 @@ def show(text: str) -> None:
 
 
 def main() -> int:
-    return real() if os.geteuid() == 0 else simulated()
+    try:
+        return real() if os.geteuid() == 0 else simulated()
+    except KeyboardInterrupt as end:
+        say("interrupted; nothing is left of the hosts")
+        return end.status if isinstance(end, Ended) else 130
 
 
 def real() -> int:
