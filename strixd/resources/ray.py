@@ -176,7 +176,12 @@ def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
     publish = (Publish(record),) if dict(record) != observed.published else ()
     lacking = _lacking(desired, observed, report) if desired.node == desired.head else ""
     return Plan(
-        name, publish, "waiting" if lacking else "ok", lacking, "strixd-cli status there" * bool(lacking), facts
+        name,
+        publish,
+        "waiting" if lacking else "ok",
+        lacking,
+        "run strixd-cli status on that node" * bool(lacking),
+        facts,
     )
 
 
