@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Literal, Protocol, TypeVar
@@ -18,6 +20,8 @@ class Effect(Enum):
 
     NOW = "now"
     REBOOT = "reboot"
+    LASTING = "lasting"
+    """Makes last what holds already (a profile from memory to disk): taken only when all else is verified."""
 
 
 class Step(Protocol):
@@ -67,3 +71,15 @@ class Resource(Protocol[D, O]):
 
     def plan(self, desired: D, observed: O) -> Plan:
         """All the thinking; no I/O."""
+
+    def guard(self, host: Host, plan: Plan, *, resumed: bool) -> AbstractAsyncContextManager[None]:
+        """Stands around the steps of this plan, their verification and their undoing: a transaction of the foreign
+        system's own, which takes everything back should strixd be killed inside. Left without an error it is
+        confirmed; left with a StrixdError it is rolled back; anything else leaves it to its own timeout. `resumed`: an
+        attempt that was killed is taken up again, and its transaction may still be open."""
+
+
+@asynccontextmanager
+async def unguarded(host: Host, plan: Plan, *, resumed: bool) -> AsyncIterator[None]:
+    """The guard of a system that has no transactions."""
+    yield

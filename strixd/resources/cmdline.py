@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from strixd import kernelargs
-from strixd.plan import Effect, Plan, Step
+from strixd.plan import Effect, Plan, Step, unguarded
 from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, Host
 
 RECORD = "/var/lib/strixd/cmdline.json"
@@ -143,6 +143,7 @@ class Cmdline:
     name: ClassVar[str] = "cmdline"
     settle: ClassVar[float] = 1.0
     supervised: ClassVar[bool] = False
+    guard = staticmethod(unguarded)
 
     def needs(self, desired: Desired) -> tuple[str, ...]:
         return ()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from strixd.fabric import Fabric, Pick, pick
-from strixd.plan import Effect, Plan, Step
+from strixd.plan import Effect, Plan, Step, unguarded
 from strixd.ports import Host, Zone
 
 
@@ -91,6 +91,7 @@ class Firewall:
     name: ClassVar[str] = "firewall"
     settle: ClassVar[float] = 3.0
     supervised: ClassVar[bool] = False
+    guard = staticmethod(unguarded)
 
     def needs(self, desired: Desired) -> tuple[str, ...]:
         return ()

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import ClassVar
 
-from strixd.plan import Effect, Plan, Step
+from strixd.plan import Effect, Plan, Step, unguarded
 from strixd.ports import Host, Unit
 
 UNIT = "strixd-image.service"
@@ -86,6 +86,7 @@ class Image:
     name: ClassVar[str] = "image"
     settle: ClassVar[float] = 0.0
     supervised: ClassVar[bool] = True
+    guard = staticmethod(unguarded)
 
     def needs(self, desired: Desired) -> tuple[str, ...]:
         return ()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from strixd.fabric import Fabric, Pick, pick
-from strixd.plan import Effect, Plan, Step
+from strixd.plan import Effect, Plan, Step, unguarded
 from strixd.ports import Device, Host, Link, Profile
 
 PRIORITY = 100  # above every automatic profile (-999..0)
@@ -143,6 +143,7 @@ class Network:
     name: ClassVar[str] = "network"
     settle: ClassVar[float] = 5.0
     supervised: ClassVar[bool] = False
+    guard = staticmethod(unguarded)
 
     def needs(self, desired: Desired) -> tuple[str, ...]:
         return ()

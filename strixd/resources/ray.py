@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from strixd import workload
 from strixd.fabric import Fabric, Pick, pick
-from strixd.plan import Effect, Plan, Step
+from strixd.plan import Effect, Plan, Step, unguarded
 from strixd.ports import Files, Host, Member, RayReport, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import image
@@ -89,6 +89,7 @@ class Ray:
     name: ClassVar[str] = "ray"
     settle: ClassVar[float] = 0.0
     supervised: ClassVar[bool] = True
+    guard = staticmethod(unguarded)
 
     def needs(self, desired: Desired) -> tuple[str, ...]:
         return ("firewall", "network", "image")

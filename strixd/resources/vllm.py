@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from strixd import workload
 from strixd.fabric import Fabric, Pick, pick
-from strixd.plan import Plan
+from strixd.plan import Plan, unguarded
 from strixd.ports import Answer, Host, Served, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import image
@@ -66,6 +66,7 @@ class Vllm:
     name: ClassVar[str] = "vllm"
     settle: ClassVar[float] = 0.0
     supervised: ClassVar[bool] = True
+    guard = staticmethod(unguarded)
 
     def needs(self, desired: Desired) -> tuple[str, ...]:
         return ("firewall", "network", "image", "ray") if desired.container else ()

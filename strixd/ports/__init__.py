@@ -1,0 +1,79 @@
+"""What strixd needs of the world, and the value types it speaks. No adapter and no policy lives here.
+
+Two adapters provide every port: host/ (the real one) and sim/ (one in-memory node). Every method may raise
+Unavailable (the service is not there) or Rejected (it said no), and no other StrixdError. Every method that waits for
+a foreign service has a timeout of its own. Times are seconds since the epoch unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader
+from strixd.ports.network import Device, Firewall, Link, Links, Network, Profile, Zone
+from strixd.ports.serving import Answer, Hub, Member, Model, Ray, RayReport, Served
+from strixd.ports.units import Files, Journal, Unit, Units
+
+__all__ = [
+    "DEFAULT_GRUB",
+    "KERNEL_CMDLINE",
+    "Answer",
+    "Boot",
+    "BootEntry",
+    "BootLoader",
+    "Device",
+    "Files",
+    "Firewall",
+    "Host",
+    "Hub",
+    "Identity",
+    "Journal",
+    "Link",
+    "Links",
+    "Member",
+    "Model",
+    "Network",
+    "Profile",
+    "Ray",
+    "RayReport",
+    "Served",
+    "Unit",
+    "Units",
+    "Wake",
+    "Zone",
+]
+
+Wake = Callable[[str], None]
+"""Says "look again", with the reason in a few words. May be called at any rate; it only sets a flag."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who this host is. `boot` is the kernel's boot id."""
+
+    hostname: str
+    boot: str
+    macs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """All ports of one node. `now`: seconds since the epoch; `sleep` waits (the simulation has its own time); `watch`
+    runs for ever: it subscribes to everything that can change by itself, and says so."""
+
+    identity: Identity
+    links: Links
+    network: Network
+    firewall: Firewall
+    boot: BootLoader
+    units: Units
+    files: Files
+    ray: Ray
+    model: Model
+    journal: Journal
+    hub: Hub
+    now: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+    watch: Callable[[Wake], Coroutine[Any, Any, None]]
