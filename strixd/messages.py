@@ -17,6 +17,7 @@ IDS: Final = {
     "HELD": "6cc67a66ef4b42d1b27f2597bf4cb1f4",
     "STUCK": "f033e97669dc47e9bcb9bd374a2acc9d",
     "REBOOT_NEEDED": "2fd17d901c7a4ac9bb49393881d3cea1",
+    "DRIFT": "83a8c551c5f445d5aa6f7e780b04186e",
     "INCIDENT_BEGAN": "d8468307135c461ca402c5a24d7ff5f8",
     "INCIDENT_ENDED": "24280f77a3f84c0c80320a8b7dc3a12f",
 }

@@ -37,6 +37,11 @@ def from_plan(plan: Plan, now: float) -> ResourceView:
     return ResourceView(plan.resource, condition, why, plan.hint, plan.facts, now, now, steps=steps(plan))
 
 
+def found(plan: Plan) -> str:
+    """What somebody else has changed, in words."""
+    return f"{plan.resource} was changed by somebody else: {plan.facts[0] if plan.facts else plan.steps[0]}"
+
+
 def unseen(name: str, failure: StrixdError, now: float) -> ResourceView:
     """It could not be read: the service is not there (its coming wakes the loop), or it said no."""
     condition: Condition = "blocked" if isinstance(failure, Unavailable) else "held"

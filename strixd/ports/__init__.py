@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader
-from strixd.ports.network import Device, Firewall, Link, Links, Network, Profile, Zone
+from strixd.ports.network import Device, Firewall, Link, Links, Network, Profile, Session, Zone
 from strixd.ports.serving import Answer, Hub, Member, Model, Ray, RayReport, Served
 from strixd.ports.units import Files, Journal, Unit, Units
 
@@ -39,6 +39,7 @@ __all__ = [
     "Ray",
     "RayReport",
     "Served",
+    "Session",
     "Unit",
     "Units",
     "Wake",

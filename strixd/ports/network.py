@@ -20,8 +20,19 @@ class Link:
     default_route: bool = False  # a default route leaves by it
 
 
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An established SSH connection to this host: `peer` and the own `address` (IPv4, without prefix), and the
+    interface by which packets to the peer leave now, "" for none."""
+
+    peer: str
+    address: str
+    interface: str
+
+
 class Links(Protocol):
     async def read(self) -> tuple[Link, ...]: ...
+    async def sessions(self) -> tuple[Session, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)

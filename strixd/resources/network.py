@@ -169,7 +169,7 @@ class Network:
             steps = (SaveProfile(wanted, observed.profile, active_on),)
         if not link.carrier:
             why, hint = f"no carrier on {link.name}", f"check the cable and the other end; ethtool {link.name}"
-            return Plan(self.name, steps, "blocked", why, hint, facts)
+            return Plan(self.name, steps, "blocked", why, hint, facts, link.name)
         return _activation(self.name, steps, wanted=wanted, link=link, device=device)
 
 
@@ -180,7 +180,7 @@ def _activation(name: str, steps: tuple[Step, ...], *, wanted: Profile, link: Li
     holds = ours and device.state == "activated" and wanted.address in link.addresses and link.mtu == wanted.mtu
     if steps or not holds:
         steps += (Activate(link.name, wanted.uuid, wanted.name, device.profile, device.profile_name),)
-    return Plan(name, steps, facts=_facts(link, device))
+    return Plan(name, steps, facts=_facts(link, device), interface=link.name)
 
 
 def _wanted(desired: Desired, link: Link) -> Profile:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from ipaddress import ip_address, ip_interface
 from typing import Literal
 
 from strixd.errors import Rejected
-from strixd.ports import Device, Link, Profile
+from strixd.ports import Device, Link, Profile, Session
 from strixd.sim.clock import Clock
 from strixd.sim.firewall import Firewalld
 from strixd.sim.gate import Gate
@@ -60,7 +61,7 @@ class Automatic:
 
 
 class NetworkManager:
-    """The model of it. `duplicates`: addresses that another host holds."""
+    """The model of it. `duplicates`: addresses that another host holds; `sessions`: SSH's, as (peer, own address)."""
 
     def __init__(self, clock: Clock, firewalld: Firewalld, changed: Callable[[str], None]) -> None:
         self._clock = clock
@@ -70,6 +71,7 @@ class NetworkManager:
         self.stored: dict[str, Profile] = {}
         self.automatic: dict[str, Automatic] = {}
         self.duplicates: set[str] = set()
+        self.sessions: set[tuple[str, str]] = set()
 
     def add(self, link: Link, *, automatic: Automatic | None = None, state: State = "activated") -> Nic:
         """A link as found after boot, occupied by its automatic profile."""
@@ -175,6 +177,13 @@ class NetworkManager:
                 self._firewalld.bind(nic.name, profile.zone)
             self.autoconnect(nic)
 
+    def way(self, peer: str) -> str:
+        """The interface by which packets to this address leave: the one in its network, else the default route's."""
+        links = [nic.link for nic in self.nics.values() if nic.link.carrier]
+        near = [each.name for each in links if any(ip_address(peer) in ip_interface(a).network for a in each.addresses)]
+        far = [each.name for each in links if each.default_route]
+        return (near or far or [""])[0]
+
     def give_up(self, interface: str) -> None:
         """As some minutes after a boot without DHCP: no profile has the device, and a stored one would get it."""
         nic = self.nics[interface]
@@ -271,3 +280,7 @@ class SimLinks:
     async def read(self) -> tuple[Link, ...]:
         async with self._gate.read("links", "read"):
             return tuple(nic.link for nic in self._nm.nics.values())
+
+    async def sessions(self) -> tuple[Session, ...]:
+        async with self._gate.read("links", "sessions"):
+            return tuple(Session(peer, own, self._nm.way(peer)) for peer, own in self._nm.sessions)

@@ -10,6 +10,7 @@ import re
 from dataclasses import asdict, replace
 from typing import Any
 
+from strixd.engine.record import HISTORY
 from strixd.ports import Identity, Link, Wake
 from strixd.sim.boot import BootFiles, booted
 from strixd.sim.clock import Clock
@@ -148,7 +149,7 @@ class World:
             "runtime zones": dict(self.firewalld.runtime),
             "permanent zones": dict(self.firewalld.files),
             "boot": asdict(self.boot_files.content),
-            "files": dict(self.disk.files),
+            "files": {path: text for path, text in self.disk.files.items() if path != HISTORY},
             "units": {name: (r.text, r.state.active) for name, r in self.systemd.records.items() if r.text or r.run},
         }
 

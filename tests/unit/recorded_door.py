@@ -60,6 +60,8 @@ def status(*resources: ResourceView, passes: int = 7) -> Status:
         incident=Incident(
             "3", "vllm", "killed by signal 9", NOON - 900, NOON - 860, (Moment("noticed", NOON - 899.8),)
         ),
+        change=None,
+        released=(),
     )
 
 
