@@ -40,7 +40,8 @@ class Step(Protocol):
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What one resource must do (`steps`), or why there is nothing to do although it is not ok (`condition`, `why`,
-    and what a person can do about it: `hint`). `facts` says in words what was observed."""
+    and what a person can do about it: `hint`). `facts` says in words what was observed. `subject` names the thing that
+    a guard stands around (a link), also when there are no steps."""
 
     resource: str
     steps: tuple[Step, ...] = ()
@@ -48,6 +49,7 @@ class Plan:
     why: str = ""
     hint: str = ""
     facts: tuple[str, ...] = ()
+    subject: str = ""
 
 
 D = TypeVar("D", contravariant=True)

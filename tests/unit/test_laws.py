@@ -25,6 +25,7 @@ from strixd.sim.gate import Killed, When
 from strixd.sim.world import FABRIC, leased
 
 CALM = 6.0  # seconds until what happens by itself after a pass has happened
+CHECKPOINT = 66.0  # seconds in which one that was not confirmed would have run out
 OURS = Profile("0d8b", "strixd-test", "", "", "192.168.100.1/24", 9000, "trusted", 100)
 OWN = Zone("strixd", "of strixd", "default", ('rule family="ipv4" source address="192.168.100.2" accept',))
 
@@ -135,11 +136,11 @@ async def begun(case: Case) -> World:
     return world
 
 
-async def one_pass(case: Case, world: World) -> Outcome:
-    """What the engine does of one resource, by a process of its own."""
+async def one_pass(case: Case, world: World, *, resumed: bool = False) -> Outcome:
+    """What the engine does of one resource, by a process of its own. `resumed`: the one before was killed."""
     host = simulated_host(world)
     plan = case.resource.plan(case.desired, await case.resource.observe(host, case.desired))
-    return await apply(case.resource, case.desired, host, plan, lambda doing, step: None)
+    return await apply(case.resource, case.desired, host, plan, lambda doing, step: None, resumed=resumed)
 
 
 async def writing_calls(case: Case) -> int:
@@ -201,16 +202,16 @@ def test_resumable(case: Case, when: When) -> None:
     async def law() -> None:
         undisturbed = await begun(case)
         await one_pass(case, undisturbed)
-        await undisturbed.clock.sleep(CALM)
+        await undisturbed.clock.sleep(CHECKPOINT)
         for number in range(1, len(undisturbed.calls.writes) + 1):
             world = await begun(case)
             world.kill_at(number, when=when)
             with pytest.raises(Killed):
                 await one_pass(case, world)
-            outcome = await one_pass(case, world)
+            outcome = await one_pass(case, world, resumed=True)
             assert outcome.failure is None
             assert outcome.plan.steps == ()
-            await world.clock.sleep(CALM)
+            await world.clock.sleep(CHECKPOINT)
             assert world.snapshot() == undisturbed.snapshot(), f"killed at call {number} of {world.writes}"
 
     clock.run(law())
