@@ -41,7 +41,7 @@ class Step(Protocol):
 class Plan:
     """What one resource must do (`steps`), or why there is nothing to do although it is not ok (`condition`, `why`,
     and what a person can do about it: `hint`). `facts` says in words what was observed. `interface`: the one network
-    interface that the steps are about."""
+    interface that the plan is about, also when there are no steps."""
 
     resource: str
     steps: tuple[Step, ...] = ()

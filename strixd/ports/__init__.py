@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader
-from strixd.ports.network import Device, Firewall, Link, Links, Network, Profile, Session, Zone
+from strixd.ports.network import STAGED, Device, Firewall, Link, Links, Network, Profile, Session, Zone
 from strixd.ports.serving import Answer, Hub, Member, Model, Ray, RayReport, Served
 from strixd.ports.units import Files, Journal, Unit, Units
 
 __all__ = [
     "DEFAULT_GRUB",
     "KERNEL_CMDLINE",
+    "STAGED",
     "Answer",
     "Boot",
     "BootEntry",

@@ -9,19 +9,21 @@ from strixd.sim.boot import SimBoot
 from strixd.sim.files import SimFiles, SimHub, SimJournal
 from strixd.sim.firewall import SimFirewall
 from strixd.sim.gate import Gate
-from strixd.sim.network import SimLinks, SimNetwork
+from strixd.sim.links import SimLinks
+from strixd.sim.nm_port import SimNetwork
 from strixd.sim.ray import SimRay
 from strixd.sim.units import SimUnits
 from strixd.sim.vllm import SimModel
 from strixd.sim.world import World
 
 
-def simulated_host(world: World) -> Host:
+def simulated_host(world: World, *, rollback: float = 60.0) -> Host:
+    """`rollback`: seconds of a network checkpoint."""
     gate = Gate(world.calls, world.clock)
     return Host(
         identity=world.identity,
         links=SimLinks(world.network, gate),
-        network=SimNetwork(world.network, gate, world.clock),
+        network=SimNetwork(world.network, gate, world.clock, time=rollback),
         firewall=SimFirewall(world.firewalld, gate),
         boot=SimBoot(world.boot_files, gate),
         units=SimUnits(world.systemd, gate),

@@ -144,6 +144,7 @@ class World:
         nm = self.network
         return {
             "profiles": dict(nm.stored),
+            "shadowed profiles": dict(nm.shadowed),
             "devices": {nic.name: (nic.profile, nic.state, nic.link) for nic in nm.nics.values()},
             "zones": dict(self.firewalld.zones),
             "runtime zones": dict(self.firewalld.runtime),

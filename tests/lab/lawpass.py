@@ -49,7 +49,7 @@ FILES = (
     "var/lib/strixd",
 )
 TOLD = ("history.json",)  # differs in its times; tests look into it by themselves
-NUMBERED = ("connection.timestamp",)
+VARYING = ("connection.timestamp", "GENERAL", "IP4", "IP6")
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Faulty:
 
 
 def faulty(host: Host, bus: Bus, fault: Fault) -> Host:
-    ports = {name: getattr(host, name) for name in WRITES} | {"network": NetworkManager(bus, CHECKPOINT)}
+    ports = {name: getattr(host, name) for name in WRITES} | {"network": NetworkManager(bus, time=CHECKPOINT)}
     wrapped = {name: cast("Any", Faulty(port, name, fault)) for name, port in ports.items()}
     return replace(host, **wrapped)
 
@@ -124,7 +124,8 @@ def snapshot() -> dict[str, Any]:
 
 
 def _profile(uuid: str) -> list[str]:
-    return [line for line in _said("nmcli", "connection", "show", uuid) if not line.startswith((*NUMBERED, "GENERAL", "IP"))]
+    """Its settings; what is in force now has names in capitals."""
+    return [line for line in _said("nmcli", "connection", "show", uuid) if not line.startswith(VARYING)]
 
 
 def _files(folder: Path) -> list[tuple[str, str]]:

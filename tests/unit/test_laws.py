@@ -28,6 +28,7 @@ from strixd.sim.gate import Killed, When
 from strixd.sim.world import FABRIC, leased
 
 CALM = 6.0  # seconds until what happens by itself after a pass has happened
+ROLLBACK = 66.0  # seconds in which a checkpoint that nobody confirmed has run out
 OURS = Profile("0d8b", "strixd-test", "", "", "192.168.100.1/24", 9000, "trusted", 100)
 OWN = Zone("strixd", "of strixd", "default", ('rule family="ipv4" source address="192.168.100.2" accept',))
 
@@ -231,13 +232,14 @@ def test_reversible(case: Case, when: When, error: StrixdError) -> None:
 def test_resumable(case: Case, when: When) -> None:
     async def law() -> None:
         calm = await undisturbed(case)
+        await calm.clock.sleep(ROLLBACK)
         for number in range(1, len(calm.calls.writes) + 1):
             world = await begun(case)
             world.kill_at(number, when=when)
             with pytest.raises(Killed):
                 await one_pass(case, world)
             assert (await one_pass(case, world)).steps == ()
-            await world.clock.sleep(CALM)
+            await world.clock.sleep(ROLLBACK)
             assert world.snapshot() == calm.snapshot(), f"killed at call {number} of {calm.writes}"
 
     clock.run(law())
