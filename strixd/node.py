@@ -18,7 +18,8 @@ UNITS = (f"{ray.NAME}.service", f"{vllm.NAME}.service", image.UNIT)
 
 
 @asynccontextmanager
-async def real_host() -> AsyncIterator[Host]:
+async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
+    """`rollback`: whole seconds until NetworkManager takes back a change of the link that was not confirmed."""
     from strixd.host.bootloader import Grubby
     from strixd.host.bus import Bus
     from strixd.host.files import LocalFiles
@@ -32,7 +33,8 @@ async def real_host() -> AsyncIterator[Host]:
     from strixd.host.vllm import VllmApi
 
     async with Bus() as bus:
-        links, network, firewall, units = KernelLinks(), NetworkManager(bus), Firewalld(bus), Systemd(bus, UNITS)
+        links, network = KernelLinks(), NetworkManager(bus, time=rollback)
+        firewall, units = Firewalld(bus), Systemd(bus, UNITS)
         cluster, model = RayByProbe(f"{PROBE_FOLDER}/socket"), VllmApi()
 
         async def watch(wake: Wake) -> None:
