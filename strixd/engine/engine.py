@@ -47,10 +47,9 @@ class Engine:
             return PlanView(resource.name, (), "blocked", str(failure))
         return PlanView(resource.name, views.steps(plan), plan.condition, plan.why)
 
-    async def apply(self) -> None:
+    async def apply(self, by: str) -> None:
         self.reread()
-        await self._order(replace(self._orders, at=self._now(), released=(), undo=""), "apply")
-        await self._loop.after_pass()
+        await self._order(replace(self._orders, at=self._now(), released=(), undo=""), "apply", by)
 
     def history(self, count: int) -> tuple[ChangeView, ...]:
         changes = reversed(self._loop.settings.history[-count:] if count > 0 else ())
@@ -90,26 +89,22 @@ class Engine:
         finally:
             self._loop.wake("cluster.toml was read again")
 
-    async def serve(self, model: str, arguments: tuple[str, ...]) -> None:
+    async def serve(self, model: str, arguments: tuple[str, ...], *, by: str) -> None:
         self._only_on_head()
-        if model.startswith(("-", ".")) or {"", "..", "."} & set(model.split("/")) or any(map(str.isspace, model)):
-            raise Refused(
-                f"Cannot serve {model!r}: not the name of a model", hint="for example Qwen/Qwen3-235B-A22B-GPTQ-Int4"
-            )
-        await self._order(replace(self._orders, model=model, arguments=arguments, at=self._now()), f"serve {model}")
+        await self._order(replace(self._orders, model=model, arguments=arguments, at=self._now()), f"serve {model}", by)
 
-    async def stop(self) -> None:
+    async def stop(self, by: str) -> None:
         self._only_on_head()
-        await self._order(replace(self._orders, model="", arguments=(), at=self._now()), "stop")
+        await self._order(replace(self._orders, model="", arguments=(), at=self._now()), "stop", by)
 
-    async def pause(self) -> None:
-        await self._order(replace(self._orders, paused=True), "pause")
+    async def pause(self, by: str) -> None:
+        await self._order(replace(self._orders, paused=True), "pause", by)
 
-    async def resume(self) -> None:
-        await self._order(replace(self._orders, paused=False, at=self._now()), "resume")
+    async def resume(self, by: str) -> None:
+        await self._order(replace(self._orders, paused=False, at=self._now()), "resume", by)
 
-    async def update_image(self) -> None:
-        await self._order(replace(self._orders, update_after=self._now(), at=self._now()), "image update")
+    async def update_image(self, by: str) -> None:
+        await self._order(replace(self._orders, update_after=self._now(), at=self._now()), "image update", by)
 
     @property
     def _orders(self) -> Orders:
@@ -127,13 +122,14 @@ class Engine:
                 f"Cannot do that on {file.node.name}: it is a worker", hint=f"run the command on the head, {where}"
             )
 
-    async def _order(self, orders: Orders, words: str) -> None:
-        """On disk before it counts."""
+    async def _order(self, orders: Orders, words: str, by: str) -> None:
+        """On disk before it counts. `by` begins with who asks."""
         async with self._writing:
             await memory.save_orders(self._files, orders)
             self._loop.wish = replace(self._loop.wish, orders=orders)
-        log.info("Ordered: %s", words, extra=messages.fields("ORDER"))
+        log.info("Ordered: %s (%s)", words, by.partition(":")[0], extra=messages.fields("ORDER"))
         self._loop.lift()
+        self._loop.settings.cause = by
         self._loop.wake(words)
 
     @property

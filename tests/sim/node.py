@@ -134,7 +134,7 @@ async def serving(*, count: int = 2) -> AsyncIterator[Node]:
     """A head whose model answers."""
     async with living(world(count=count), count=count) as node:
         assert node.engine
-        await node.engine.serve(MODEL, ())
+        await node.engine.serve(MODEL, (), by="uid 0: serve")
         await node.answers(seconds=120)
         yield node
 

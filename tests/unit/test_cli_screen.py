@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from recorded_door import NOON, resource, status
 
-from strixd.api.commands import public
+from strixd.api.follow import public
 from strixd.cli import terminal
 from strixd.cli.follow import changes
 from strixd.cli.look import plan_lines, rollback_lines
