@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 import shutil
+import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,8 +70,7 @@ class Grubby:
             return
         await asyncio.to_thread(_stage, files, wanted)
         try:
-            for place in wanted:
-                await self._tell(tool, files[place], options[place])
+            await _tell_all(tool, {place: (files[place], options[place]) for place in wanted})
         except (StrixdError, asyncio.CancelledError):
             _unstage(files, wanted)
             _put_back(files, {})
@@ -106,13 +106,26 @@ class Grubby:
                 found[place] = _File(path, text, line, put)
         return found
 
-    async def _tell(self, tool: str, file: _File, options: str) -> None:
-        """What grubby can be told of it; nothing for a file of /etc, which it would edit only for all entries."""
-        kernel = bootfiles.entry_kernel(file.text) if file.line is bootfiles.entry_options else ""
+
+async def _tell_all(tool: str, wanted: Mapping[str, tuple[_File, str]]) -> None:
+    """Side by side, for a run takes long; but a kernel that has several entries is told of them one after the other,
+    because each run edits them all. grubby edits the files of /etc only for all kernels: it is not told of them."""
+    kernels: dict[str, list[tuple[_File, str]]] = {}
+    for file, options in wanted.values():
+        if kernel := bootfiles.entry_kernel(file.text) if file.line is bootfiles.entry_options else "":
+            kernels.setdefault(kernel, []).append((file, options))
+    runs = (_tell(tool, kernel, lines) for kernel, lines in kernels.items())
+    for failure in await asyncio.gather(*runs, return_exceptions=True):
+        if failure is not None:
+            raise failure
+
+
+async def _tell(tool: str, kernel: str, lines: list[tuple[_File, str]]) -> None:
+    for file, options in lines:
         came, went = kernelargs.difference(file.line(file.text), options)
         asked = [f"--remove-args={' '.join(filter(_plain, went))}"] if any(map(_plain, went)) else []
         asked += [f"--args={' '.join(filter(_plain, came))}"] if any(map(_plain, came)) else []
-        if kernel and asked:
+        if asked:
             await _run(tool, f"--update-kernel={kernel}", *asked)
 
 
@@ -190,14 +203,17 @@ async def _run(*command: str) -> None:
     environment = {**os.environ, "LC_ALL": "C"}
     null, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
     log.debug("%s", " ".join(command))
-    process = await asyncio.create_subprocess_exec(*command, stdin=null, stdout=null, stderr=pipe, env=environment)
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=null, stdout=null, stderr=pipe, env=environment, start_new_session=True
+    )
     try:
         _, said = await asyncio.wait_for(process.communicate(), GRUBBY)
     except TimeoutError:
         raise Unavailable(f"Cannot {DOING}: grubby did not end within {GRUBBY:g} s") from None
     finally:
         if process.returncode is None:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # a script: what it runs would go on editing
+            await process.wait()
     if process.returncode:
         words = said.decode(errors="replace").strip() or f"grubby ended with status {process.returncode}"
         raise Rejected(f"Cannot {DOING}: {words}")

@@ -77,10 +77,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SetArguments:
-    """Make command lines read as `after`; each knows what it was."""
+    """Make command lines read as `after`; each knows what it was. `others`: entries that read so already, and are
+    none of this step's. An entry of neither kind is a kernel that was installed since: it copied one of the lines."""
 
     effect: ClassVar[Effect] = Effect.REBOOT
     changes: tuple[Change, ...]
+    others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         differences = [kernelargs.difference(change.before, change.after) for change in self.changes]
@@ -90,10 +92,26 @@ class SetArguments:
         return f"kernel arguments: {', '.join(filter(None, words))} in {_places(self.changes)}"
 
     def undo(self) -> Step:
-        return SetArguments(tuple(Change(change.place, change.after, change.before) for change in self.changes))
+        back = tuple(Change(change.place, change.after, change.before) for change in self.changes)
+        return SetArguments(back, self.others)
 
     async def apply(self, host: Host) -> None:
-        await host.boot.change({change.place: change.after for change in self.changes})
+        lines = now_reading(self, _lines(await host.boot.read()))
+        if lines:
+            await host.boot.change(lines)
+
+
+def now_reading(step: SetArguments, lines: Mapping[str, str]) -> Mapping[str, str]:
+    """Which of these lines (by place) the step changes, and into what: it may be taken days after it was planned, when
+    kernels have come and gone and others have edited too."""
+    changes = {change.place: change for change in step.changes}
+    copied = changes.get(KERNEL_CMDLINE) or next(iter(step.changes))
+    own = (KERNEL_CMDLINE, DEFAULT_GRUB, *step.others)
+    then = {}
+    for place, text in lines.items():
+        change = changes.get(place) or (None if place in own else copied)
+        then[place] = kernelargs.carried(text, change.before, change.after) if change else text
+    return {place: text for place, text in then.items() if text != lines[place]}
 
 
 def _places(changes: tuple[Change, ...]) -> str:
@@ -160,7 +178,7 @@ class Cmdline:
         changes = tuple(_changes(desired, observed)) if boot.tool else ()
         first, last = _records(desired, observed, changes)
         steps: tuple[Step, ...] = (Remember(first, recorded),) if first != recorded else ()
-        steps += (SetArguments(changes),) if changes else ()
+        steps += (SetArguments(changes, _others(boot, changes)),) if changes else ()
         steps += (Remember(last, first),) if last != first else ()
         if not pending:
             return Plan(self.name, steps, facts=facts)
@@ -186,6 +204,11 @@ def _changes(desired: Desired, observed: Observed) -> Iterator[Change]:
         after = wanted(text, desired, observed.recorded)
         if after != text:
             yield Change(place, text, after)
+
+
+def _others(boot: Boot, changes: tuple[Change, ...]) -> tuple[str, ...]:
+    changed = {change.place for change in changes}
+    return tuple(entry.name for entry in boot.entries if not entry.rescue and entry.name not in changed)
 
 
 def _records(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -211,3 +212,33 @@ def test_a_hung_grubby_is_ended(root: Path, tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(Unavailable, match=r"within 0\.2 s"):
         _change(root, _everywhere("iommu=pt"), str(hung))
     assert _all(root) == before
+
+
+def test_kernels_are_edited_side_by_side_and_each_by_one_run_at_a_time(root: Path, tmp_path: Path) -> None:
+    """Each run waits until two have begun: one after the other they would never end."""
+    (root / "boot/loader/entries/twin.conf").write_text(
+        ENTRY.format(version=NEW.removeprefix(f"{MACHINE}-"), options=ROOT)
+    )
+    begun = tmp_path.parent / f"{tmp_path.name}-begun"
+    slow = tmp_path.parent / f"{tmp_path.name}-grubby"
+    slow.write_text(
+        f'#!/bin/sh\necho "$1" >>{begun}\n'
+        f'for n in $(seq 200); do [ "$(sort -u {begun} | wc -l)" -ge 2 ] && break; sleep 0.05; done\n'
+        f'[ $n -lt 200 ] && "{STANDIN}" "$@"\n'
+    )
+    slow.chmod(0o755)
+    _change(root, {**_everywhere("iommu=pt"), "twin": "iommu=off"}, str(slow))
+    lines = {entry.name: entry.options for entry in asyncio.run(Grubby(root, str(STANDIN)).read()).entries}
+    assert (lines[NEW], lines[OLD], lines["twin"]) == ("iommu=pt", "iommu=pt", "iommu=off")
+
+
+def test_what_a_hung_grubby_started_ends_with_it(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = tmp_path.parent / f"{tmp_path.name}-went-on"
+    hung = tmp_path.parent / f"{tmp_path.name}-hung"
+    hung.write_text(f"#!/bin/sh\n(sleep 0.6; touch {mark})\n")
+    hung.chmod(0o755)
+    monkeypatch.setattr(bootloader, "GRUBBY", 0.1)
+    with pytest.raises(Unavailable):
+        _change(root, {NEW: "iommu=pt"}, str(hung))
+    time.sleep(0.8)
+    assert not mark.exists()
