@@ -21,11 +21,13 @@ UNITS = (f"{ray.NAME}.service", f"{vllm.NAME}.service", image.UNIT)
 async def real_host() -> AsyncIterator[Host]:
     from strixd.host.bootloader import Grubby
     from strixd.host.bus import Bus
+    from strixd.host.effects import Sysfs
     from strixd.host.files import LocalFiles
     from strixd.host.firewalld import Firewalld
     from strixd.host.hub import HuggingFace
     from strixd.host.journal import Journald
     from strixd.host.link import KernelLinks, LinkEvents
+    from strixd.host.login import Login
     from strixd.host.networkmanager import NetworkManager
     from strixd.host.ray import RayByProbe
     from strixd.host.systemd import Systemd
@@ -53,6 +55,8 @@ async def real_host() -> AsyncIterator[Host]:
             network=network,
             firewall=firewall,
             boot=Grubby(),
+            kernel=Sysfs(),
+            power=Login(bus),
             units=units,
             files=LocalFiles(),
             ray=cluster,
