@@ -11,10 +11,11 @@ from pathlib import Path
 
 from strixd.api.listen import bind
 from strixd.desired import PROBE_FOLDER
-from strixd.ports import Host, Identity, Wake
+from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Host, Identity, Wake
 from strixd.resources import image, ray, vllm
 
 UNITS = (f"{ray.NAME}.service", f"{vllm.NAME}.service", image.UNIT)
+BOOT_FILES = ("/boot/loader/entries/*.conf", KERNEL_CMDLINE, DEFAULT_GRUB)
 
 
 @asynccontextmanager
@@ -32,6 +33,7 @@ async def real_host() -> AsyncIterator[Host]:
     from strixd.host.ray import RayByProbe
     from strixd.host.systemd import Systemd
     from strixd.host.vllm import VllmApi
+    from strixd.host.watchfiles import FileWatch
 
     async with Bus() as bus:
         links, network, firewall, units = KernelLinks(), NetworkManager(bus), Firewalld(bus), Systemd(bus, UNITS)
@@ -44,7 +46,7 @@ async def real_host() -> AsyncIterator[Host]:
 
             network.watch(wake)
             firewall.watch(wake)
-            with closing(LinkEvents(link_changed)):
+            with closing(LinkEvents(link_changed)), closing(FileWatch(BOOT_FILES, wake)):
                 async with asyncio.TaskGroup() as tasks:
                     for port in (units, cluster, model):
                         tasks.create_task(port.watch(wake))

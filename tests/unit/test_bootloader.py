@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -162,6 +163,44 @@ def test_a_full_disk_changes_no_byte(root: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(Rejected, match="No space left"):
         _change(root, _everywhere("iommu=pt"))
     assert _all(root) == before
+
+
+@pytest.mark.parametrize("text", ["", "title F\nversion 6.19\n", "title F\noptions ro quiet\n", "linux /vmlinuz\n"])
+def test_an_entry_that_is_not_whole_yet_is_let_be(root: Path, text: str) -> None:
+    path = root / "boot/loader/entries/new.conf"
+    path.write_text(text)
+    assert "new" not in {entry.name for entry in asyncio.run(Grubby(root, str(STANDIN)).read()).entries}
+    _change(root, {"new": "ro quiet iommu=pt"})
+    assert path.read_text() == text
+
+
+def test_whoever_writes_an_entry_line_by_line_is_let_finish(root: Path) -> None:
+    """What is added after a change would go into a file that is no longer there."""
+    path = root / "boot/loader/entries/new.conf"
+    lines = ENTRY.format(version="6.19.1", options=ROOT).splitlines(keepends=True)
+    writer = threading.Thread(target=_write_slowly, args=(path, lines))
+    writer.start()
+    while not bootfiles.is_whole(path.read_text() if path.exists() else ""):
+        time.sleep(0.01)
+    _change(root, {"new": f"{ROOT} iommu=pt"})
+    writer.join()
+    assert path.read_text() == ENTRY.format(version="6.19.1", options=f"{ROOT} iommu=pt")
+
+
+def _write_slowly(path: Path, lines: list[str]) -> None:
+    with path.open("w") as out:
+        for line in lines:
+            out.write(line)
+            out.flush()
+            time.sleep(0.1)
+
+
+def test_what_strixd_wrote_itself_is_not_waited_for(root: Path) -> None:
+    loader = Grubby(root, str(STANDIN))
+    asyncio.run(loader.change({KERNEL_CMDLINE: "quiet"}))
+    begun = time.monotonic()
+    asyncio.run(loader.change({KERNEL_CMDLINE: "quiet ro"}))
+    assert time.monotonic() - begun < bootloader.QUIET
 
 
 def test_an_entry_without_a_kernel_is_written_here(root: Path) -> None:
