@@ -10,9 +10,10 @@ from typing import ClassVar, Literal, Protocol, TypeVar
 
 from strixd.ports import Host
 
-Condition = Literal["ok", "waiting", "blocked", "reboot", "held", "stuck"]
+Condition = Literal["ok", "waiting", "blocked", "reboot", "ineffective", "held", "stuck"]
 """ok; waiting: something it needs is not ok yet; blocked: strixd cannot help (no carrier); reboot: true after the
-next boot; held: failed, next try at a stated time; stuck: an operator must look."""
+next boot; ineffective: set, and without the effect that it is for; held: failed, next try at a stated time; stuck: an
+operator must look."""
 
 
 class Effect(Enum):

@@ -18,6 +18,7 @@ from strixd.engine import incident as incidents
 from strixd.engine import memory, views
 from strixd.engine.apply import Begun, begin
 from strixd.engine.hold import Hold, hold
+from strixd.engine.reboot import Reboots
 from strixd.engine.settings import Settings
 from strixd.engine.status import Incident, ResourceView, Status
 from strixd.engine.supervise import Restart, paced, verdict
@@ -61,6 +62,7 @@ class Reconciler:
         self._started = 0.0
         self._moved = self._since = host.now()
         self._status: Status | None = None
+        self._reboots = Reboots(host)
 
     def wake(self, reason: str) -> None:
         log.debug("Looking again: %s", reason)
@@ -127,6 +129,7 @@ class Reconciler:
         if before != {name: (view.condition, view.why) for name, view in self._views.items()}:
             self._moved = self.host.now()
         await self._account(at)
+        self._views.update(await self._reboots.after_pass(self._wish, self._views, self._seen))
         self._passes = begun
         self._tell()
 

@@ -31,7 +31,7 @@ log = logging.getLogger("strixd")
 Pair = tuple[Resource[Any, Any], Any]
 ATTEMPTS = 2
 DRIFT, ITSELF = "drift", "strixd"
-TRUE: frozenset[Condition] = frozenset({"ok", "reboot"})
+TRUE: frozenset[Condition] = frozenset({"ok", "reboot", "ineffective"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,7 @@ class Settings:
         if not orders.paused and (acting or self._open):
             views |= await self._act(looks, acting, cause)
         known = unseen | {name: view for name, view in views.items() if view}
-        self._true = frozenset(
-            name for name, view in known.items() if view.condition in ("ok", "reboot", "ineffective")
-        )
+        self._true = frozenset(name for name, view in known.items() if view.condition in TRUE)
         ordered = {resource.name: known[resource.name] for resource, _ in pairs}
         return Tended(ordered, seen, {look.name: look.plan for look in looks})
 

@@ -18,6 +18,7 @@ _LEVELS: dict[Condition, int] = {
     "waiting": logging.INFO,
     "blocked": logging.WARNING,
     "reboot": logging.WARNING,
+    "ineffective": logging.WARNING,
     "held": logging.WARNING,
     "stuck": logging.ERROR,
 }
@@ -77,7 +78,13 @@ def log_condition(view: ResourceView) -> None:
     _say(_LEVELS[view.condition])("%s is %s%s", view.name, view.condition, text, extra=extra)
 
 
-_MESSAGES: dict[Condition, str] = {"blocked": "BLOCKED", "held": "HELD", "stuck": "STUCK", "reboot": "REBOOT_NEEDED"}
+_MESSAGES: dict[Condition, str] = {
+    "blocked": "BLOCKED",
+    "held": "HELD",
+    "stuck": "STUCK",
+    "reboot": "REBOOT_NEEDED",
+    "ineffective": "INEFFECTIVE",
+}
 
 
 def _say(level: int) -> Callable[..., None]:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader
+from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader, Effects, Gpu, Kernel, Power
 from strixd.ports.network import STAGED, Device, Firewall, Link, Links, Network, Profile, Session, Zone
 from strixd.ports.serving import Answer, Hub, Member, Model, Ray, RayReport, Served
 from strixd.ports.units import Files, Journal, Unit, Units
@@ -25,17 +25,21 @@ __all__ = [
     "BootEntry",
     "BootLoader",
     "Device",
+    "Effects",
     "Files",
     "Firewall",
+    "Gpu",
     "Host",
     "Hub",
     "Identity",
     "Journal",
+    "Kernel",
     "Link",
     "Links",
     "Member",
     "Model",
     "Network",
+    "Power",
     "Profile",
     "Ray",
     "RayReport",
@@ -70,6 +74,8 @@ class Host:
     network: Network
     firewall: Firewall
     boot: BootLoader
+    kernel: Kernel
+    power: Power
     units: Units
     files: Files
     ray: Ray

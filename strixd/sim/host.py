@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from strixd.ports import Host, Wake
-from strixd.sim.boot import SimBoot
+from strixd.sim.boot import SimBoot, SimKernel, SimPower
 from strixd.sim.files import SimFiles, SimHub, SimJournal
 from strixd.sim.firewall import SimFirewall
 from strixd.sim.gate import Gate
@@ -26,6 +26,8 @@ def simulated_host(world: World, *, rollback: float = 60.0) -> Host:
         network=SimNetwork(world.network, gate, world.clock, time=rollback),
         firewall=SimFirewall(world.firewalld, gate),
         boot=SimBoot(world.boot_files, gate),
+        kernel=SimKernel(world.boot_files, gate),
+        power=SimPower(world.ask_reboot, gate),
         units=SimUnits(world.systemd, gate),
         files=SimFiles(world.disk, gate),
         ray=SimRay(world.cluster, gate),

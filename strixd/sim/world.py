@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from strixd.engine.record import HISTORY
-from strixd.ports import Identity, Link, Wake
+from strixd.ports import BootEntry, Identity, Link, Wake
 from strixd.sim.boot import BootFiles, booted
 from strixd.sim.clock import Clock
 from strixd.sim.fetch import Fetch, Registry
@@ -49,6 +49,7 @@ class World:
         self.calls = Calls()
         self.watchers: list[Wake] = []
         self.boots = 1
+        self.reboots_asked = 0
         self.disk = Disk(present=set(DEVICES))
         self.boot_files = BootFiles()
         self.registry = Registry()
@@ -132,6 +133,16 @@ class World:
         self.firewalld.runtime.clear()
         self.network.boot()
         self.boot_files.content = booted(self.boot_files.content)
+
+    def ask_reboot(self) -> None:
+        """login1 was told to; whoever plays the host reboots it (`reboot`), for strixd must end first."""
+        self.reboots_asked += 1
+
+    def install_kernel(self, version: str, options: str) -> None:
+        """A new kernel's entry, first in line."""
+        boot = self.boot_files.content
+        self.boot_files.content = replace(boot, entries=(BootEntry(version, options), *boot.entries))
+        self.changed("boot entries")
 
     # What a law compares.
 

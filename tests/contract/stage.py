@@ -65,6 +65,9 @@ class Stage(Protocol):
     def restart_network(self) -> None:
         """NetworkManager is stopped and started again."""
 
+    def without_power(self) -> AbstractContextManager[None]:
+        """Nobody here can reboot this host meanwhile."""
+
     def rules(self, zone: str) -> str:
         """Rich rules of a zone in force now, one a line; only where `real`."""
 
@@ -87,6 +90,11 @@ class Simulated:
     @contextmanager
     def without_boot_tool(self) -> Iterator[None]:
         self.world.boot_files.content = replace(self.world.boot_files.content, tool="")
+        yield
+
+    @contextmanager
+    def without_power(self) -> Iterator[None]:
+        self.world.calls.down.add("power")
         yield
 
     def mode(self, path: str) -> int:
@@ -147,6 +155,15 @@ class Real:
         away = tool.rename(tool.with_name("away"))
         yield
         away.rename(tool)
+
+    @contextmanager
+    def without_power(self) -> Iterator[None]:
+        _output("systemctl", "mask", "--runtime", "--now", "systemd-logind.service")
+        try:
+            yield
+        finally:
+            _output("systemctl", "unmask", "--runtime", "systemd-logind.service")
+            _output("systemctl", "start", "systemd-logind.service")
 
     def mode(self, path: str) -> int:
         return Path(path).stat().st_mode & 0o7777

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.boot_files import lay_boot_files
+from tests.lab.bootfiles import lay_boot_files
 from tests.lab.cluster import lay_cluster
 from tests.lab.fixtures import Pair
 from tests.lab.host import Host, wait_for

@@ -160,3 +160,50 @@ def test_grubby_without_boot_entries(world: World, host: Host) -> None:
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"keys": 7}', '{"keys": [7]}', "\ufffd"])
 def test_a_record_that_cannot_be_read_proves_nothing(text: str | None) -> None:
     assert recorded_in(text) == ()
+
+
+def _step(host: Host) -> SetArguments:
+    return next(step for step in _plan(host, GUIDE).steps if isinstance(step, SetArguments))
+
+
+def test_undone_later_it_cleans_a_kernel_that_was_installed_since_too(world: World, host: Host) -> None:
+    before, step = _boot(world), _step(host)
+    _apply(host, GUIDE)
+    copied = _boot(world).kernel_cmdline
+    _set(world, entries=(BootEntry("6.19.0", f"{copied} late"), *_boot(world).entries))
+    asyncio.run(step.undo().apply(host))
+    newest, *older = _boot(world).entries
+    assert newest.options == f"{before.kernel_cmdline} late"
+    assert (tuple(older), _boot(world).kernel_cmdline, _boot(world).default_grub) == (
+        before.entries,
+        before.kernel_cmdline,
+        before.default_grub,
+    )
+
+
+def test_an_entry_that_had_it_all_before_keeps_it(world: World, host: Host) -> None:
+    own = BootEntry("by hand", f"ro {' '.join(GUIDE.add)}")
+    _set(world, entries=(own, *_boot(world).entries))
+    step = _step(host)
+    assert step.others == ("by hand",)
+    asyncio.run(step.apply(host))
+    asyncio.run(step.undo().apply(host))
+    assert _boot(world).entries[0] == own
+
+
+def test_what_others_edited_between_looking_and_writing_stays(world: World, host: Host) -> None:
+    step = _step(host)
+    new, old, rescue = _boot(world).entries
+    _set(world, entries=(replace(new, options=f"{new.options} debug"), rescue))  # and the old kernel is gone
+    asyncio.run(step.apply(host))
+    assert [entry.name for entry in _boot(world).entries] == [new.name, rescue.name]
+    assert _boot(world).entries[0].options == f"{new.options} debug {' '.join(GUIDE.add)}"
+    assert old.name not in str(world.calls.writes[-1])
+
+
+def test_a_change_that_holds_already_is_not_written_again(world: World, host: Host) -> None:
+    step = _step(host)
+    asyncio.run(step.apply(host))
+    writes = len(world.calls.writes)
+    asyncio.run(step.apply(host))
+    assert len(world.calls.writes) == writes
