@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -77,6 +77,21 @@ def saved() -> World:
     return world
 
 
+def staged() -> World:
+    """As a killed attempt leaves it: ours is in memory, and another one has the link."""
+    world = World()
+    nic = world.network.nics[FABRIC]
+    world.network.stage(replace(OURS, mac=nic.link.mac))
+    return world
+
+
+def unkept() -> World:
+    """All holds, and would be lost at the next boot."""
+    world = staged()
+    world.network.begin(OURS.uuid, FABRIC)
+    return world
+
+
 def elsewhere() -> World:
     """Somebody has moved the link, and a permanent file names it."""
     world = World()
@@ -116,7 +131,11 @@ def cases() -> Iterator[Case]:
     fabric = Fabric(driver="ice")
     for start in (fresh, by_hand, dropped):
         yield Case(f"cmdline-{start.__name__}", cmdline.Cmdline(), KERNEL, start)
-    for start in STARTS:  # not `elsewhere`: a zone that is set only at run time outlives no activation
+    for start in (
+        *STARTS,
+        staged,
+        unkept,
+    ):  # not `elsewhere`: a zone that is set only at run time outlives no activation
         yield Case(f"network-{start.__name__}", network.Network(), network.Desired(fabric, (), OURS), start)
     for start in (*STARTS, elsewhere):
         trusted = firewall.Desired(fabric, (), "trusted")
