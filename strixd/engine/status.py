@@ -13,8 +13,8 @@ Outcome = Literal["running", "done", "failed", "undone", "left over"]
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """A step and its inverse in words; `effect` is "now", "reboot" or "lasting" (taken when all else is verified); `undo`
-    is "" where nothing is to be taken back."""
+    """A step and its inverse in words; `effect` is "now", "reboot" or "lasting" (taken when all else is verified);
+    `undo` is "" where nothing is to be taken back."""
 
     text: str
     undo: str
