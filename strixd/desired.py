@@ -40,7 +40,7 @@ class Desired:
 
 def derive(config: Config, node: Node, orders: Orders) -> Desired:
     return Desired(
-        cmdline=_cmdline(config),
+        cmdline=_cmdline(config, orders),
         firewall=_firewall(config, node),
         network=_network(config, node),
         image=image.Desired(config.image.reference, config.image.pull, orders.update_after),
@@ -63,7 +63,7 @@ def _fabric(node: Node) -> Fabric:
     return Fabric(node.interface, node.mac, node.driver)
 
 
-def _cmdline(config: Config) -> cmdline.Desired:
+def _cmdline(config: Config, orders: Orders) -> cmdline.Desired:
     kernel = config.kernel
     policy = cmdline.Policy(
         iommu=kernel.iommu,
@@ -72,8 +72,9 @@ def _cmdline(config: Config) -> cmdline.Desired:
         pci_realloc=kernel.pci_realloc,
         pcie_aspm=kernel.pcie_aspm,
         arguments=kernel.arguments,
+        reboot=kernel.reboot,
     )
-    return cmdline.desired_arguments(policy)
+    return cmdline.desired_arguments(policy, orders.at)
 
 
 def _network(config: Config, node: Node) -> network.Desired:

@@ -10,8 +10,9 @@ from typing import Any
 from strixd import messages
 from strixd.engine import memory, views
 from strixd.engine.reconcile import Reconciler
-from strixd.engine.status import PlanView, Status
-from strixd.errors import Refused, StrixdError
+from strixd.engine.record import Change
+from strixd.engine.status import ChangeView, PlanView, Status
+from strixd.errors import Refused, Rejected, StrixdError
 from strixd.orders import Orders
 from strixd.ports import Files
 
@@ -48,7 +49,34 @@ class Engine:
 
     async def apply(self, by: str) -> None:
         self.reread()
-        await self._order(replace(self._orders, at=self._now()), "apply", by)
+        await self._order(replace(self._orders, at=self._now(), released=(), undo=""), "apply", by)
+
+    def history(self, count: int) -> tuple[ChangeView, ...]:
+        changes = reversed(self._loop.settings.history[-count:] if count > 0 else ())
+        return tuple(change.view(taken=len(change.parts)) for change in changes)
+
+    async def undo(self, by: str) -> ChangeView:
+        """The order comes first, so that a crash in between ends in what was asked for; it is taken back when it
+        cannot be done."""
+        before, change = self._orders, self._last_done()
+        released = tuple(sorted({*before.released, *change.resources}))
+        await self._order(replace(before, released=released, undo=change.id, at=self._now()), f"undo {change.id}", by)
+        await self._loop.after_pass()
+        now = next((each for each in self._loop.settings.history if each.id == change.id), change)
+        if now.outcome != "undone":
+            last = self._loop.settings.history[-1]
+            await self._order(replace(self._orders, released=before.released, undo=""), f"no undo of {change.id}", by)
+            raise Rejected(f"Cannot undo change {change.id}: {last.why}", hint="strixd-cli history; strixd-cli status")
+        return now.view(taken=len(now.parts))
+
+    def _last_done(self) -> Change:
+        """The newest change that is in force; one that takes another back is none."""
+        if self._orders.paused:
+            raise Refused("Cannot undo: strixd is paused", hint="strixd-cli resume, then strixd-cli undo")
+        for change in reversed(self._loop.settings.history):
+            if change.outcome == "done" and not change.undoes and change.undo():
+                return change
+        raise Refused("Cannot undo: there is no change that is done and not yet undone", hint="strixd-cli history")
 
     def reread(self) -> None:
         """Raises ConfigError, after noting it in the status: the last good file stays in force."""
@@ -101,6 +129,7 @@ class Engine:
             self._loop.wish = replace(self._loop.wish, orders=orders)
         log.info("Ordered: %s (%s)", words, by.partition(":")[0], extra=messages.fields("ORDER"))
         self._loop.lift()
+        self._loop.settings.cause = by
         self._loop.wake(words)
 
     @property

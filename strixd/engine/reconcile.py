@@ -10,15 +10,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from strixd import messages
 from strixd.engine import compose as status
 from strixd.engine import incident as incidents
 from strixd.engine import memory, views
-from strixd.engine.apply import Outcome, apply
+from strixd.engine.apply import Begun, begin
 from strixd.engine.hold import Hold, hold
+from strixd.engine.reboot import Reboots
+from strixd.engine.settings import Settings
 from strixd.engine.status import Incident, ResourceView, Status
 from strixd.engine.supervise import Restart, paced, verdict
 from strixd.engine.wish import Wish
@@ -45,7 +46,8 @@ class Reconciler:
         self._wanted = wish.wanted()
         self._beat = beat
         self._wake = asyncio.Event()
-        self._told = asyncio.Condition()
+        self._news = asyncio.Event()
+        self.settings = Settings(host, self._took)
         self._version = 0
         self._begun = self._passes = 0
         self._views: dict[str, ResourceView] = {}
@@ -60,6 +62,7 @@ class Reconciler:
         self._started = 0.0
         self._moved = self._since = host.now()
         self._status: Status | None = None
+        self._reboots = Reboots(host)
 
     def wake(self, reason: str) -> None:
         log.debug("Looking again: %s", reason)
@@ -69,13 +72,14 @@ class Reconciler:
         """Forget every hold: a person asked."""
         self._holds.clear()
         self._runs.clear()
+        self.settings.lift()
 
     def status(self) -> Status:
         return self._status or self._compose()
 
     async def changed(self, seen: int) -> int:
-        async with self._told:
-            await self._told.wait_for(lambda: self._version > seen)
+        while self._version <= seen:
+            await self._news.wait()
         return self._version
 
     async def after_pass(self) -> None:
@@ -87,6 +91,7 @@ class Reconciler:
 
     async def run(self) -> None:
         self._past = await memory.load_incidents(self.host.files)
+        await self.settings.load()
         while True:
             await self._pass()
             self._beat()
@@ -115,21 +120,37 @@ class Reconciler:
             self._wish, self._wanted = self.wish, self.wish.wanted()
         await self._keep_file()
         before = {name: (view.condition, view.why) for name, view in self._views.items()}
+        await self._tend_settings()
         for resource, desired in self._wanted:
-            self._note(await self._tend(resource, desired))
+            if resource.supervised:
+                self._note(await self._tend(resource, desired))
         for name in set(self._views) - {resource.name for resource, _ in self._wanted}:
             del self._views[name]
         if before != {name: (view.condition, view.why) for name, view in self._views.items()}:
             self._moved = self.host.now()
         await self._account(at)
+        self._views.update(await self._reboots.after_pass(self._wish, self._views, self._seen))
         self._passes = begun
-        await self._tell()
+        self._tell()
 
     async def _keep_file(self) -> None:
         """The file in force is the last good one."""
         if self._kept != self._wish.file.text:
             self._kept = self._wish.file.text
             await _on_disk(memory.save_last_good(self.host.files, self._kept))
+
+    async def _tend_settings(self) -> None:
+        pairs = [(resource, desired) for resource, desired in self._wanted if not resource.supervised]
+        tended = await self.settings.tend(self._wish.orders, pairs)
+        self._seen |= tended.seen
+        for name, view in tended.views.items():
+            self._suspect(tended.plans.get(name))
+            self._note(view)
+
+    def _suspect(self, plan: Plan | None) -> None:
+        """The first thing on the way to an answer that is not as it should be is an incident's cause."""
+        if plan and plan.condition in ("blocked", "held", "stuck") and plan.resource in incidents.PATH:
+            self._failed = self._failed if self._failed[0] else (plan.resource, plan.why)
 
     async def _tend(self, resource: Resource[Any, Any], desired: object) -> ResourceView:
         try:
@@ -138,8 +159,7 @@ class Reconciler:
             return views.unseen(resource.name, failure, self.host.now())
         self._seen[resource.name] = observed
         plan = resource.plan(desired, observed)
-        if plan.condition in ("blocked", "held", "stuck") and resource.name in incidents.PATH:
-            self._failed = self._failed if self._failed[0] else (resource.name, plan.why)
+        self._suspect(plan)
         if not plan.steps:
             self._holds.pop(resource.name, None)
             return self._view(plan)
@@ -154,8 +174,7 @@ class Reconciler:
         if held := self._held(resource, desired, plan):
             return held
         self._count(resource, desired, plan)
-        outcome = await apply(resource, desired, self.host, plan, partial(self._took, resource.name))
-        return self._judge(resource, desired, outcome)
+        return self._judge(resource, desired, await begin(resource, desired, self.host, plan, self._took))
 
     def _unmet(self, resource: Resource[Any, Any], desired: object) -> str:
         for name in resource.needs(desired):
@@ -181,22 +200,23 @@ class Reconciler:
         key, starts = self._runs.get(resource.name, (desired, ()))
         self._runs[resource.name] = (desired, (*(starts if key == desired else ()), self.host.now())[-10:])
 
-    def _judge(self, resource: Resource[Any, Any], desired: object, outcome: Outcome) -> ResourceView:
-        name, failure = resource.name, outcome.failure
+    def _judge(self, resource: Resource[Any, Any], desired: object, begun: Begun) -> ResourceView:
+        name, failure = resource.name, begun.failure
         if failure is None:
             self._holds.pop(name, None)
-            begun = resource.supervised and outcome.plan.steps  # asked for, and not to be seen yet
-            return self._view(replace(outcome.plan, condition="waiting", why="started") if begun else outcome.plan)
-        held = hold(self._holds.get(name), (desired, outcome.plan.steps), failure, self.host.now())
+            plan = begun.plan  # steps that are left: asked for, and not to be seen yet
+            return self._view(replace(plan, condition="waiting", why="started") if plan.steps else plan)
+        held = hold(self._holds.get(name), (desired, begun.plan.steps), failure, self.host.now())
         self._holds[name] = held
-        views.log_failure(name, held, outcome.undone)
-        return views.held(name, held, outcome.plan, self.host.now())
+        views.log_failure(name, held, undone=True)
+        return views.held(name, held, begun.plan, self.host.now())
 
     def _took(self, name: str, doing: str, step: Step) -> None:
         self._beat()
         views.log_step(name, doing, step, self._begun)
         if isinstance(step, Start) and name == "vllm":
             self._started = self.host.now()
+        self._tell()
 
     def _view(self, plan: Plan) -> ResourceView:
         return views.from_plan(plan, self.host.now())
@@ -244,18 +264,26 @@ class Reconciler:
 
     def _compose(self) -> Status:
         last = self._incident or (self._past[-1] if self._past else None)
-        told = status.Told(self._views, self._seen, last, passes=self._passes, since=self._since, at=self.host.now())
+        told = status.Told(
+            self._views,
+            self._seen,
+            last,
+            change=self.settings.running,
+            passes=self._passes,
+            since=self._since,
+            at=self.host.now(),
+        )
         return status.status(self._wish, told)
 
-    async def _tell(self) -> None:
+    def _tell(self) -> None:
         before, self._status = self._status, self._compose()
         if before is None or before.phase != self._status.phase:
             self._since = self.host.now()
             self._status = replace(self._status, since=self._since)
             log.info("%s is %s", self._status.node, self._status.phase, extra=messages.fields("PHASE"))
         self._version += 1
-        async with self._told:
-            self._told.notify_all()
+        self._news.set()
+        self._news = asyncio.Event()
 
 
 async def _on_disk(saving: Awaitable[None]) -> None:

@@ -11,34 +11,40 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader
-from strixd.ports.network import Device, Firewall, Link, Links, Network, Profile, Zone
+from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader, Effects, Gpu, Kernel, Power
+from strixd.ports.network import STAGED, Device, Firewall, Link, Links, Network, Profile, Session, Zone
 from strixd.ports.serving import Answer, Hub, Member, Model, Ray, RayReport, Served
 from strixd.ports.units import Files, Journal, Unit, Units
 
 __all__ = [
     "DEFAULT_GRUB",
     "KERNEL_CMDLINE",
+    "STAGED",
     "Answer",
     "Boot",
     "BootEntry",
     "BootLoader",
     "Device",
+    "Effects",
     "Files",
     "Firewall",
+    "Gpu",
     "Host",
     "Hub",
     "Identity",
     "Journal",
+    "Kernel",
     "Link",
     "Links",
     "Member",
     "Model",
     "Network",
+    "Power",
     "Profile",
     "Ray",
     "RayReport",
     "Served",
+    "Session",
     "Unit",
     "Units",
     "Wake",
@@ -68,6 +74,8 @@ class Host:
     network: Network
     firewall: Firewall
     boot: BootLoader
+    kernel: Kernel
+    power: Power
     units: Units
     files: Files
     ray: Ray

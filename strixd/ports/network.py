@@ -20,8 +20,23 @@ class Link:
     default_route: bool = False  # a default route leaves by it
 
 
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An established SSH connection to this host: `peer` and the own `address` (IPv4, without prefix), and the
+    interface by which packets to the peer leave now, "" for none."""
+
+    peer: str
+    address: str
+    interface: str
+
+
 class Links(Protocol):
     async def read(self) -> tuple[Link, ...]: ...
+    async def sessions(self) -> tuple[Session, ...]: ...
+
+
+STAGED = ("connection.autoconnect", "not on disk")
+"""`Profile.others` of a profile that `stage` wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +66,52 @@ class Device:
     profile_name: str = ""
 
 
-class Network(Protocol):
+class Checkpoints(Protocol):
+    """NetworkManager's transactions: what a checkpoint does not hear confirmed in time is taken back by NetworkManager
+    itself, whatever became of strixd. It covers one device and the profile that is active on it; a profile that is new
+    stays stored, and what was done to firewalld or by ip(8) is not undone. NetworkManager forgets its checkpoints when
+    it is restarted, and takes nothing back then."""
+
+    async def checkpoint(self, interface: str) -> str:
+        """Begins one; Rejected when the device is in one already, whoever's it is."""
+
+    async def checkpoints(self, interface: str) -> tuple[str, ...]:
+        """The open ones that cover this interface alone and whose time may be ours."""
+
+    async def extend(self, checkpoint: str) -> None:
+        """Its time begins again; Rejected when it is not there any more."""
+
+    async def confirm(self, checkpoint: str) -> None:
+        """The change stays, also when NetworkManager has forgotten the checkpoint. Rejected when it ran out before:
+        then the change is taken back already."""
+
+    async def roll_back(self, checkpoint: str) -> None:
+        """Returns when the device is as it was, or on its way there since 10 s. Nothing happens when it ran out
+        before; Rejected when it is forgotten."""
+
+
+class Network(Checkpoints, Protocol):
     """NetworkManager."""
 
     async def profile(self, uuid: str) -> Profile | None: ...
     async def device(self, interface: str) -> Device | None: ...
+    async def stage(self, profile: Profile) -> None:
+        """Add the profile, or make the one with this uuid be so, in memory only: it is never activated by itself. The
+        next boot forgets it, or finds again what `save` wrote earlier."""
+
     async def save(self, profile: Profile) -> None:
         """Add the profile, or make the one with this uuid be exactly so. On disk when this returns."""
 
     async def delete(self, uuid: str) -> None:
-        """Forget the profile; nothing happens when there is none."""
+        """Forget the profile, in memory and on disk; nothing happens when there is none."""
 
     async def activate(self, uuid: str, interface: str) -> None:
         """Returns when the device is activated by it; Rejected with the device's reason when it cannot."""
+
+    async def give_back(self, interface: str, *, ours: str, to: str) -> None:
+        """Let the profile `to` have the device again, instead of `ours`. Returns when it is being activated: that may
+        take long, or come to nothing, as it would have done before. Where there is no such profile any more, `ours`
+        lets the device go, and NetworkManager chooses. Nothing happens when a third one has it, or when none can."""
 
     async def disconnect(self, interface: str) -> None: ...
 

@@ -119,7 +119,7 @@ class Firewall:
             steps += (DefineZone(desired.own, observed.own),)
         if observed.now != desired.zone:
             steps += (Move(link.name, desired.zone, observed.now),)
-        return Plan(self.name, steps, facts=_facts(link.name, desired, observed))
+        return Plan(self.name, steps, facts=_facts(link.name, desired, observed), interface=link.name)
 
 
 def _facts(interface: str, desired: Desired, observed: Observed) -> tuple[str, ...]:

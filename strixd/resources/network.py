@@ -10,117 +10,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from strixd.fabric import Fabric, Pick, pick
-from strixd.plan import Effect, Plan, Step, unguarded
-from strixd.ports import Device, Host, Link, Profile
+from strixd.plan import Plan, Step
+from strixd.ports import STAGED, Device, Host, Link, Profile
+from strixd.resources.network_steps import Activate, KeepProfile, StageProfile, guard
 
 PRIORITY = 100  # above every automatic profile (-999..0)
-
-
-@dataclass(frozen=True, slots=True)
-class SaveProfile:
-    """Make the stored profile be `profile`. `active_on`: the link on which the earlier one is in force."""
-
-    effect: ClassVar[Effect] = Effect.NOW
-    profile: Profile
-    before: Profile | None
-    active_on: str = ""
-
-    def __str__(self) -> str:
-        p = self.profile
-        word = "change" if self.before else "add"
-        return (
-            f'{word} profile "{p.name}" on {p.interface or p.mac}: {p.address}, MTU {p.mtu}, zone {p.zone or "default"}'
-        )
-
-    def undo(self) -> Step:
-        if self.before and self.active_on:
-            return Restore(self.before, self.active_on)
-        return SaveProfile(self.before, self.profile) if self.before else DeleteProfile(self.profile)
-
-    async def apply(self, host: Host) -> None:
-        await host.network.save(self.profile)
-
-
-@dataclass(frozen=True, slots=True)
-class Restore:
-    """Store an earlier profile of ours again and put it in force: what is stored alone changes no link."""
-
-    effect: ClassVar[Effect] = Effect.NOW
-    profile: Profile
-    interface: str
-
-    def __str__(self) -> str:
-        return f'put profile "{self.profile.name}" back in force on {self.interface}'
-
-    def undo(self) -> Step | None:
-        return None
-
-    async def apply(self, host: Host) -> None:
-        await host.network.save(self.profile)
-        await host.network.activate(self.profile.uuid, self.interface)
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteProfile:
-    """Forget a profile of ours."""
-
-    effect: ClassVar[Effect] = Effect.NOW
-    profile: Profile
-
-    def __str__(self) -> str:
-        return f'delete profile "{self.profile.name}"'
-
-    def undo(self) -> Step:
-        return SaveProfile(self.profile, None)
-
-    async def apply(self, host: Host) -> None:
-        await host.network.delete(self.profile.uuid)
-
-
-@dataclass(frozen=True, slots=True)
-class Activate:
-    """Let a profile have the device; `before` had it ("" for none). Taking back what the same profile was before is
-    the work of SaveProfile."""
-
-    effect: ClassVar[Effect] = Effect.NOW
-    interface: str
-    uuid: str
-    name: str
-    before: str
-    before_name: str
-
-    def __str__(self) -> str:
-        instead = f' instead of "{self.before_name}"' if self.before_name and self.before != self.uuid else ""
-        return f'activate profile "{self.name}" on {self.interface}{instead}'
-
-    def undo(self) -> Step | None:
-        if self.before == self.uuid:
-            return None
-        if not self.before:
-            return Disconnect(self.interface, self.uuid, self.name)
-        return Activate(self.interface, self.before, self.before_name, self.uuid, self.name)
-
-    async def apply(self, host: Host) -> None:
-        await host.network.activate(self.uuid, self.interface)
-
-
-@dataclass(frozen=True, slots=True)
-class Disconnect:
-    """Leave the device without a profile."""
-
-    effect: ClassVar[Effect] = Effect.NOW
-    interface: str
-    uuid: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"disconnect {self.interface}"
-
-    def undo(self) -> Step:
-        return Activate(self.interface, self.uuid, self.name, "", "")
-
-    async def apply(self, host: Host) -> None:
-        await host.network.disconnect(self.interface)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +37,7 @@ class Network:
     name: ClassVar[str] = "network"
     settle: ClassVar[float] = 5.0
     supervised: ClassVar[bool] = False
-    guard = staticmethod(unguarded)
+    guard = staticmethod(guard)
 
     def needs(self, desired: Desired) -> tuple[str, ...]:
         return ()
@@ -162,25 +56,33 @@ class Network:
         if device is None or not device.managed:
             why, hint = f"NetworkManager does not manage {link.name}", f"nmcli device set {link.name} managed yes"
             return Plan(self.name, condition="blocked", why=why, hint=hint, facts=facts)
-        wanted = _wanted(desired, link)
-        steps: tuple[Step, ...] = ()
-        if observed.profile != wanted:
-            active_on = link.name if device.profile == wanted.uuid else ""
-            steps = (SaveProfile(wanted, observed.profile, active_on),)
         if not link.carrier:
             why, hint = f"no carrier on {link.name}", f"check the cable and the other end; ethtool {link.name}"
-            return Plan(self.name, steps, "blocked", why, hint, facts)
-        return _activation(self.name, steps, wanted=wanted, link=link, device=device)
+            return Plan(self.name, (), "blocked", why, hint, facts, link.name)
+        return _plan(self.name, _wanted(desired, link), observed.profile, link, device)
 
 
-def _activation(name: str, steps: tuple[Step, ...], *, wanted: Profile, link: Link, device: Device) -> Plan:
-    ours = device.profile == wanted.uuid
-    if not steps and ours and device.state == "activating":
-        return Plan(name, condition="waiting", why=f"{link.name} is being activated", facts=_facts(link, device))
+def _plan(name: str, wanted: Profile, profile: Profile | None, link: Link, device: Device) -> Plan:
+    """Stage, activate, keep, as far as each is still to do. Without carrier nothing can be verified and so nothing is
+    written: all of it is done when the carrier comes."""
+    facts, ours, kept = _facts(link, device), device.profile == wanted.uuid, profile == wanted
+    if kept and ours and device.state == "activating":
+        why = f"{link.name} is being activated"
+        return Plan(name, condition="waiting", why=why, facts=facts, interface=link.name)
+    steps: tuple[Step, ...] = ()
+    if not _is_written(profile, wanted):
+        steps = (StageProfile(link.name, wanted, profile, in_force=ours),)
     holds = ours and device.state == "activated" and wanted.address in link.addresses and link.mtu == wanted.mtu
     if steps or not holds:
         steps += (Activate(link.name, wanted.uuid, wanted.name, device.profile, device.profile_name),)
-    return Plan(name, steps, facts=_facts(link, device))
+    if not kept:
+        steps += (KeepProfile(link.name, wanted),)
+    return Plan(name, steps, facts=facts, interface=link.name)
+
+
+def _is_written(profile: Profile | None, wanted: Profile) -> bool:
+    """It is so, in memory if not on disk."""
+    return profile is not None and replace(profile, others=()) == wanted and set(profile.others) <= set(STAGED)
 
 
 def _wanted(desired: Desired, link: Link) -> Profile:

@@ -61,6 +61,10 @@ WORDS: Mapping[str, tuple[str, Action]] = {
     "disk free": ("files can be written again", partial(_full, full=False)),
     "network down": ("NetworkManager is away", partial(_service, port="network", down=True)),
     "network up": ("NetworkManager is back", partial(_service, port="network", down=False)),
+    "network restart": (
+        "NetworkManager is restarted, and forgets its checkpoints",
+        lambda world: world.network.restart(),
+    ),
     "firewall down": ("firewalld is away", partial(_service, port="firewall", down=True)),
     "firewall up": ("firewalld is back", partial(_service, port="firewall", down=False)),
     "model missing": ("from now on the model does not exist", partial(_ending, fault="missing")),
