@@ -28,6 +28,7 @@ def screen(status: View, now: float, *, width: int = 80, paint: Paint = plain) -
     status = _cleaned(status)
     sections = (
         [*_head(status, now, paint), *_labelled("problem", problem)],
+        [*_change(status["change"], now), *_released(status["released"])],
         _model(status, now),
         _members(status["members"]),
         _resources(status["resources"], now, paint),
@@ -91,6 +92,27 @@ def _head(status: View, now: float, paint: Paint) -> Iterator[str]:
     amiss = ", ".join(each["name"] for each in status["resources"] if each["condition"] != "ok")
     but = f", but look at {amiss}:" if phase == "ready" and amiss else ""
     yield f"{paint(phase, phase)}{but} since {when(status['since'], now)}{seen}"
+
+
+def _change(change: View | None, now: float) -> Iterator[str]:
+    if change is not None:
+        yield from _labelled("changing", [changing(change), f"since {when(change['began'], now)}, by {change['by']}"])
+
+
+def changing(change: View) -> str:
+    """Also for watch: "step 2 of 5: set the MTU of enp1s0 to 9000"."""
+    taken, steps = change["taken"], change["steps"]
+    if taken < len(steps):
+        return f"step {taken + 1} of {len(steps)}: {steps[taken]['text']}"
+    return f"all {len(steps)} steps are taken; looking whether it holds"
+
+
+def _released(names: list[str]) -> Iterator[str]:
+    if names:
+        yield from _labelled("released", [LEFT_ALONE.format(", ".join(names))])
+
+
+LEFT_ALONE = "{}: left alone since undo; strixd-cli apply takes it up again"
 
 
 def _model(status: View, now: float) -> Iterator[str]:
