@@ -99,6 +99,8 @@ async def _run(options: argparse.Namespace, host: Host, notify: Notify) -> None:
 async def _narrate(engine: Engine, notify: Notify) -> None:
     """Ready after the first pass; then one line for `systemctl status`."""
     seen = await engine.changed(0)
+    while not engine.status().passes:  # told in the middle of the first one, too
+        seen = await engine.changed(seen)
     notify.ready()
     while True:
         now = engine.status()

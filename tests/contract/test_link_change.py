@@ -83,7 +83,7 @@ def stored(stage: Stage) -> list[str]:
 async def test_the_link_is_made_right_and_kept(host: Host, stage: Stage) -> None:
     async with cleaned(host, stage) as profile:
         outcome = await one_pass(host, wish(stage, profile))
-        assert (outcome.failure, outcome.plan.steps) == (None, ())
+        assert (outcome.failure, outcome.plans["network"].steps) == (None, ())
         assert await state(host, stage) == (profile, UUID, (profile.address,), profile.mtu, profile.zone)
         assert len(files(stage, "/etc/NetworkManager")) == stage.real
         assert (await planned(host, wish(stage, profile))).steps == ()
@@ -133,7 +133,7 @@ async def test_a_strixd_that_returns_finishes(host: Host, stage: Stage, call: st
     async with in_force(host, stage) as (profile, _):
         other = await _killed(host, stage, profile, call)
         outcome = await one_pass(host, wish(stage, other), resumed=True)
-        assert (outcome.failure, outcome.plan.steps) == (None, ())
+        assert (outcome.failure, outcome.plans["network"].steps) == (None, ())
         await host.sleep(ROLLBACK + MARGIN)
         assert await state(host, stage) == (other, UUID, (other.address,), other.mtu, other.zone)
 

@@ -90,9 +90,9 @@ class Node:
         return self._task is None or self._task.done()
 
     async def until(self, wanted: Callable[[Status], bool], *, seconds: float) -> float:
-        """Waits for a status, and gives the simulated seconds that it took."""
+        """Waits for a status that knows a whole pass, and gives the simulated seconds that it took."""
         begun = self.world.clock.now()
-        while not wanted(self.status):
+        while not (self.status.passes and wanted(self.status)):
             assert self._task
             if self._task.done():
                 self._task.result()
