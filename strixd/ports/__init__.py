@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader
-from strixd.ports.network import Device, Firewall, Link, Links, Network, Profile, Zone
+from strixd.ports.network import Device, Firewall, Link, Links, Network, Policy, Profile, Running, Zone
 from strixd.ports.serving import Answer, Hub, Member, Model, Ray, RayReport, Served
 from strixd.ports.units import Files, Journal, Unit, Units
 
@@ -35,9 +35,11 @@ __all__ = [
     "Member",
     "Model",
     "Network",
+    "Policy",
     "Profile",
     "Ray",
     "RayReport",
+    "Running",
     "Served",
     "Unit",
     "Units",

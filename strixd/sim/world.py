@@ -145,6 +145,7 @@ class World:
             "profiles": dict(nm.stored),
             "devices": {nic.name: (nic.profile, nic.state, nic.link) for nic in nm.nics.values()},
             "zones": dict(self.firewalld.zones),
+            "policies": dict(self.firewalld.policies),
             "runtime zones": dict(self.firewalld.runtime),
             "permanent zones": dict(self.firewalld.files),
             "boot": asdict(self.boot_files.content),

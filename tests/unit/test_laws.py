@@ -18,7 +18,7 @@ from strixd.engine.apply import Outcome, apply
 from strixd.errors import Rejected, StrixdError, Unavailable
 from strixd.fabric import Fabric
 from strixd.plan import Resource
-from strixd.ports import Boot, BootEntry, Profile, Zone
+from strixd.ports import Boot, BootEntry, Policy, Profile, Zone
 from strixd.resources import cmdline, firewall, network
 from strixd.sim import World, clock, simulated_host
 from strixd.sim.gate import Killed, When
@@ -27,6 +27,8 @@ from strixd.sim.world import FABRIC, leased
 CALM = 6.0  # seconds until what happens by itself after a pass has happened
 OURS = Profile("0d8b", "strixd-test", "", "", "192.168.100.1/24", 9000, "trusted", 100)
 OWN = Zone("strixd", "of strixd", "default", ('rule family="ipv4" source address="192.168.100.2" accept',))
+REJECT = 'rule family="ipv4" source NOT address="192.168.100.0/24" port port="6379" protocol="tcp" reject'
+FENCE = Policy("strixd-fence", "of strixd", (REJECT,))
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,13 @@ def unplugged() -> World:
     return world
 
 
+def fenced() -> World:
+    """An earlier fence of ours is there, and no zone of ours."""
+    world = World()
+    world.firewalld.policies[FENCE.name] = Policy(FENCE.name, "older")
+    return world
+
+
 STARTS = (fresh, idle, lease, stale, saved, unplugged)
 
 
@@ -117,10 +126,10 @@ def cases() -> Iterator[Case]:
         yield Case(f"cmdline-{start.__name__}", cmdline.Cmdline(), KERNEL, start)
     for start in STARTS:  # not `elsewhere`: a zone that is set only at run time outlives no activation
         yield Case(f"network-{start.__name__}", network.Network(), network.Desired(fabric, (), OURS), start)
-    for start in (*STARTS, elsewhere):
-        trusted = firewall.Desired(fabric, (), "trusted")
+    for start in (*STARTS, elsewhere, fenced):
+        trusted = firewall.Desired(fabric, (), "trusted", firewall.Own(policy=FENCE))
         yield Case(f"firewall-{start.__name__}", firewall.Firewall(), trusted, start)
-        own = firewall.Desired(fabric, (), OWN.name, OWN)
+        own = firewall.Desired(fabric, (), OWN.name, firewall.Own(OWN, FENCE))
         yield Case(f"firewall-own-{start.__name__}", firewall.Firewall(), own, start)
 
 
