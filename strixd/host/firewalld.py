@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from strixd.host import systemd
@@ -43,22 +42,8 @@ LOOKS, LOOK = 3, 0.1
 """How often, and after how many seconds, to see after a reload whether an interface stays where it was put back."""
 STATES: Mapping[str, Running] = {"masked": "masked", "not-found": "absent"}
 KINDS = (ZONE, POLICY)
-
-
-@dataclass(frozen=True, slots=True)
-class InForce:
-    """What firewalld runs with: settings of zones and policies by name."""
-
-    zones: Mapping[str, Settings]
-    policies: Mapping[str, Settings]
-
-    def of(self, of: Kind) -> Mapping[str, Settings]:
-        return self.zones if of is ZONE else self.policies
-
-    @property
-    def places(self) -> dict[str, str]:
-        """Each interface with its zone."""
-        return {each: zone for zone, settings in self.zones.items() for each in settings.get("interfaces", ())}
+InForce = Mapping[Kind, Mapping[str, Settings]]
+"""What firewalld runs with: settings by name."""
 
 
 class Firewalld:
@@ -124,15 +109,15 @@ class Firewalld:
                 await self._enforce(each)
 
     async def remove(self, *, zone: str = "", policy: str = "") -> None:
-        named = {of: name for of, name in ((POLICY, policy), (ZONE, zone)) if name}
-        for of, name in named.items():
+        named = [(of, name) for of, name in ((POLICY, policy), (ZONE, zone)) if name]
+        for of, name in named:
             doing = f"remove the firewall {of.word} {name}"
             remote = await self._find(of, name, doing)
             if remote is not None:
                 await self._bus.call(remote, "remove", doing=doing)
-        if any([await self._in_force(of, name) is not None for of, name in named.items()]):
-            words = " and ".join(f"{of.word} {name}" for of, name in named.items())
-            await self._reload(set(named.values()), f"take the firewall {words} out of force")
+        if any([await self._in_force(of, name) is not None for of, name in named]):
+            words = " and ".join(f"{of.word} {name}" for of, name in named)
+            await self._reload({name for _, name in named}, f"take the firewall {words} out of force")
 
     async def move(self, interface: str, zone: str) -> None:
         if not zone:
@@ -181,17 +166,16 @@ class Firewalld:
     # What is in force
 
     async def _reload(self, ours: set[str], doing: str) -> None:
-        """A reload drops what is only in force and not on disk: of everything but what is ours it is put back, so that
-        other interfaces stay where they are. (A rule that was to end at a set time loses that time.)"""
-        before = await self._all_in_force()
+        """A reload drops what is only in force and not on disk. Where that judges packets and is not ours, it is
+        put back, so that other interfaces stay where they are. (A rule that was to end at a set time loses it.)"""
+        before = await self._judging()
         await self._bus.call(MAIN, "reload", within=RELOAD, doing=doing)
-        after = await self._all_in_force()
+        after = await self._settings({of: set(names) for of, names in before.items()})
         for of in KINDS:
-            had, has = before.of(of), after.of(of)
-            for name in (had.keys() & has.keys()) - ours:
-                await self._change(of, name, want=had[name], now=has[name])
-        there = {each: zone for each, zone in before.places.items() if zone in after.zones}
-        await self._keep(dict(there.items() - after.places.items()))
+            for name in after[of].keys() - ours:
+                await self._change(of, name, want=before[of][name], now=after[of][name])
+        there = {each: zone for each, zone in _places(before[ZONE]).items() if zone in after[ZONE]}
+        await self._keep(dict(there.items() - _places(after[ZONE]).items()))
 
     async def _keep(self, places: Mapping[str, str]) -> None:
         """Interfaces back into zones that nothing on disk gives them. NetworkManager, told of a reload, puts its own
@@ -207,11 +191,23 @@ class Firewalld:
             doing = f"change the firewall {of.word} {name}"
             await self._bus.call(of.in_force, of.set, "sa{sv}", name, new, doing=doing)
 
-    async def _all_in_force(self) -> InForce:
-        zones, policies = [
-            {name: await self._settings_in_force(of, name) for name in await self._names(of)} for of in KINDS
-        ]
-        return InForce(zones, policies)
+    async def _judging(self) -> InForce:
+        """The zones that have an interface or a source, the default one, and the policies between them."""
+        call, doing = self._bus.call, "see which firewall zones are active"
+        zones, default, policies = await asyncio.gather(
+            call(ZONE.in_force, "getActiveZones", doing=doing),
+            call(MAIN, "getDefaultZone", doing=doing),
+            call(POLICY.in_force, "getActivePolicies", doing=doing),
+        )
+        return await self._settings({ZONE: {*zones[0], default[0]}, POLICY: set(policies[0])})
+
+    async def _settings(self, names: Mapping[Kind, set[str]]) -> InForce:
+        """Of those that are there; asked for together, because a reload waits for them."""
+        found = await asyncio.gather(*(self._all_in_force(of, names[of]) for of in KINDS))
+        return dict(zip(KINDS, found, strict=True))
+
+    async def _all_in_force(self, of: Kind, names: set[str]) -> dict[str, Settings]:
+        return {name: await self._settings_in_force(of, name) for name in names & set(await self._names(of))}
 
     async def _in_force(self, of: Kind, name: str) -> Settings | None:
         return await self._settings_in_force(of, name) if name in await self._names(of) else None
@@ -227,3 +223,8 @@ class Firewalld:
 
 def _named(own: Zone | Policy) -> str:
     return f"firewall {kind_of(own).word} {own.name}"
+
+
+def _places(zones: Mapping[str, Settings]) -> dict[str, str]:
+    """Each interface with its zone."""
+    return {each: zone for zone, settings in zones.items() for each in settings.get("interfaces", ())}

@@ -21,10 +21,11 @@ Settings = Mapping[str, Any]
 """The settings of a zone or policy as firewalld tells them, unpacked; empty ones are left out."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """The calls for zones, or for policies. `changeable`: settings that can be changed while firewalld runs, with
-    their D-Bus types; `fixed`: those in which only a reload makes a difference; `rules`: where rich rules are."""
+    their D-Bus types; `fixed`: those in which only a reload makes a difference; `rules`: where rich rules are.
+    There are two, and each equals only itself."""
 
     word: str
     in_force: Remote

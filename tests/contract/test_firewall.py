@@ -16,7 +16,7 @@ from tests.contract.test_network import cleaned as stored
 RULE = 'rule family="ipv4" source address="192.168.213.{}" port port="1024-65535" protocol="tcp" accept'
 OWN = Zone("strixd-contract", "made by a test", "default", (RULE.format(1), RULE.format(2)))
 REJECT = 'rule family="ipv4" source NOT address="192.168.213.0/24" port port="{}" protocol="tcp" reject'
-FENCE = Policy("strixd-contract-fence", "made by a test", (REJECT.format("47001"), REJECT.format("47010-47019")))
+FENCE = Policy("strixd-test-fence", "made by a test", (REJECT.format("47001"), REJECT.format("47010-47019")))
 
 
 @asynccontextmanager
