@@ -62,7 +62,7 @@ def policy(config: Config, node: Node) -> Policy:
 
 def _rules(config: Config, node: Node) -> Iterator[str]:
     for ports in fenced(config):
-        match = f'port port="{ports}" protocol="tcp" reject'
+        match = f'port port="{ports}" protocol="tcp" reject type="tcp-reset"'  # at once; ICMP is rate-limited
         yield f'rule family="ipv4" source NOT address="{node.ip.network}" {match}'
         yield f'rule family="ipv6" {match}'
 

@@ -69,7 +69,7 @@ def test_the_fence_only_rejects_and_names_no_interface() -> None:
     policy = fence.policy(config(), config().head)
     assert policy.name != "strixd", "firewalld refuses a policy with the name of a zone"
     for rule in policy.rules:
-        assert rule.endswith(" reject")
+        assert rule.endswith(' reject type="tcp-reset"')
         assert "enp1s0" not in rule
     assert sum('source NOT address="192.168.100.0/29"' in rule for rule in policy.rules) == 3
     assert sum(rule.startswith('rule family="ipv6" port') for rule in policy.rules) == 3
