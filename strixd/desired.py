@@ -94,8 +94,15 @@ def _network(config: Config, node: Node) -> network.Desired:
 def _firewall(config: Config, node: Node) -> firewall.Desired:
     wanted = zone(config)
     own = _own_zone(config, node) if wanted == "strixd" else None
-    ours = firewall.Own(own, fence.policy(config, node)) if wanted else firewall.Own()
-    return firewall.Desired(_fabric(node), config.fabric.management, wanted, ours, ", ".join(fence.fenced(config)))
+    return firewall.Desired(
+        fabric=_fabric(node),
+        management=config.fabric.management,
+        zone=wanted,
+        own=firewall.Own(own, fence.policy(config, node)) if wanted else firewall.Own(),
+        fenced=", ".join(fence.fenced(config)),
+        ephemeral=(fence.EPHEMERAL[0], fence.EPHEMERAL[-1]),
+        former=fence.NAME,
+    )
 
 
 def _own_zone(config: Config, node: Node) -> Zone:

@@ -16,6 +16,7 @@ from strixd.fabric import Fabric, Pick, pick
 from strixd.plan import Condition, Effect, Plan, Step, unguarded
 from strixd.ports import Host, Policy, Running, Zone
 
+EPHEMERAL = "/proc/sys/net/ipv4/ip_local_port_range"
 OFF = "or set firewall = false in [fabric] of cluster.toml"
 AWAY: Mapping[Running, tuple[Condition, str, str]] = {
     "starting": ("waiting", "firewalld is starting", ""),
@@ -87,18 +88,22 @@ class Move:
 @dataclass(frozen=True, slots=True)
 class Desired:
     """`zone` "" when the file says `firewall = false`; `own`: its definition when it is a zone of ours, and the fence.
-    `fenced`: the ports behind the fence, in words."""
+    `fenced`: the ports behind the fence, in words; `ephemeral`: the first and last that the kernel should choose;
+    `former`: a policy that we made when the file said otherwise."""
 
     fabric: Fabric
     management: tuple[str, ...]
     zone: str
     own: Own = Own()
     fenced: str = ""
+    ephemeral: tuple[int, int] = (0, 65535)
+    former: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """`links`: all but the loopback. `zones`: those of the other links, read only when there is no fence in force."""
+    """`links`: all but the loopback. `zones`: those of the other links, read only when there is no fence in force.
+    `ephemeral`: what this kernel says of the ports it chooses."""
 
     pick: Pick
     links: tuple[str, ...] = ()
@@ -107,6 +112,7 @@ class Observed:
     permanent: str = ""
     own: Own = Own()
     zones: Mapping[str, str] = field(default_factory=dict)
+    ephemeral: str = ""
 
 
 class Firewall:
@@ -122,21 +128,23 @@ class Firewall:
         all_links = await host.links.read()
         found = pick(desired.fabric, all_links, management=desired.management)
         links = tuple(sorted(link.name for link in all_links if link.name != "lo"))
-        if not desired.zone:
-            return Observed(found, links)
         running = await host.firewall.running()
         if running != "running":
             return Observed(found, links, running)
+        if not desired.zone:
+            return Observed(found, links, own=Own(policy=await host.firewall.policy(desired.former)))
         own, fabric = await _own(host, desired.own), found.link.name if found.link else ""
         now = await host.firewall.zone_of(fabric) if fabric else ""
         permanent = await host.firewall.permanent_zone_of(fabric) if fabric else ""
         others = [name for name in links if name != fabric and own.policy != desired.own.policy]
         zones = {name: await host.firewall.zone_of(name) for name in others}
-        return Observed(found, links, running, now, permanent, own, zones)
+        ephemeral = await host.files.read(EPHEMERAL) or ""
+        return Observed(found, links, running, now, permanent, own, zones, ephemeral)
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         if not desired.zone:
-            return Plan(self.name, facts=_not_ours(observed))
+            gone: tuple[Step, ...] = () if observed.own == Own() else (Define(Own(), observed.own),)
+            return Plan(self.name, gone, facts=_not_ours(observed))
         if observed.running in AWAY:
             condition, why, hint = AWAY[observed.running]
             return Plan(self.name, condition=condition, why=why, hint=hint)
@@ -166,7 +174,7 @@ def _not_ours(observed: Observed) -> tuple[str, ...]:
 
 
 def _facts(desired: Desired, observed: Observed) -> tuple[str, ...]:
-    return (*_placed(desired, observed), *_reachable(desired, observed))
+    return (*_placed(desired, observed), *_reachable(desired, observed), *_beyond(desired, observed))
 
 
 def _placed(desired: Desired, observed: Observed) -> tuple[str, ...]:
@@ -190,3 +198,13 @@ def _reachable(desired: Desired, observed: Observed) -> tuple[str, ...]:
         return (f"{ports} are reachable over {over}: policy {name} is in force",)
     left = ", ".join(f"{link} (zone {zone or 'default'})" for link, zone in observed.zones.items()) or "no other link"
     return (f"policy {name} is not in force as it should be: {ports} are as open as its zone leaves them on {left}",)
+
+
+def _beyond(desired: Desired, observed: Observed) -> tuple[str, ...]:
+    """Ranks let the kernel choose their ports; an administrator may have told it to choose elsewhere."""
+    first, last = desired.ephemeral
+    chosen = [int(each) for each in observed.ephemeral.split()]
+    if all(first <= port <= last for port in chosen):
+        return ()
+    chooses = f"this kernel chooses ports {chosen[0]}-{chosen[-1]} for the ranks, and only {first}-{last} are fenced"
+    return (f'{chooses}; to mend: sysctl -w net.ipv4.ip_local_port_range="{first} {last}"',)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 import pytest
 
 from strixd import fence
 from strixd.config.loading import parse
 from strixd.config.schema import Config
+from strixd.decode import decode
 from strixd.desired import derive
 from strixd.fabric import Pick
 from strixd.orders import Orders
-from strixd.ports import Link, Running
+from strixd.ports import Link, Running, Zone
 from strixd.resources.firewall import Define, Firewall, Observed, Own
 
 NODES = """
@@ -111,6 +115,23 @@ def test_a_firewall_that_is_not_ours_is_left_alone_and_said_so() -> None:
     assert (plan.condition, plan.steps) == ("ok", ())
     assert "firewall = false" in plan.facts[0]
     assert "over any interface: enp1s0, wlan0" in plan.facts[1]
+
+
+def test_a_fence_of_an_earlier_day_goes_when_the_file_says_so() -> None:
+    plan = FIREWALL.plan(OFF, Observed(Pick(LINK), LINKS, own=Own(policy=WANTED.own.policy)))
+    assert [str(step) for step in plan.steps] == ["remove firewall policy strixd-fence (6 rules)"]
+    assert plan.steps[0].undo() == Define(Own(policy=WANTED.own.policy), Own())
+
+
+@pytest.mark.parametrize(("said", "named"), [("", False), ("32768\t60999\n", False), ("15000\t60999\n", True)])
+def test_a_kernel_that_chooses_ports_elsewhere_is_named(said: str, named: bool) -> None:
+    there = Observed(Pick(LINK), LINKS, now="trusted", own=WANTED.own, ephemeral=said)
+    assert ("chooses ports 15000-60999" in facts(there)) == named
+
+
+def test_the_step_survives_the_record_on_disk() -> None:
+    step = Define(Own(Zone("strixd", rules=("a",)), WANTED.own.policy), Own())
+    assert decode(Define, json.loads(json.dumps(asdict(step)))).value == step
 
 
 @pytest.mark.parametrize(
