@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid5
 
-from strixd import __version__
+from strixd import __version__, fence
 from strixd.config import Config, Node, settings_hash
 from strixd.fabric import Fabric
 from strixd.orders import Orders
@@ -95,7 +95,15 @@ def _network(config: Config, node: Node) -> network.Desired:
 def _firewall(config: Config, node: Node) -> firewall.Desired:
     wanted = zone(config)
     own = _own_zone(config, node) if wanted == "strixd" else None
-    return firewall.Desired(_fabric(node), config.fabric.management, wanted, own)
+    return firewall.Desired(
+        fabric=_fabric(node),
+        management=config.fabric.management,
+        zone=wanted,
+        own=firewall.Own(own, fence.policy(config, node)) if wanted else firewall.Own(),
+        fenced=", ".join(fence.fenced(config)),
+        ephemeral=(fence.EPHEMERAL[0], fence.EPHEMERAL[-1]),
+        former=fence.NAME,
+    )
 
 
 def _own_zone(config: Config, node: Node) -> Zone:
@@ -131,6 +139,7 @@ def _environment(config: Config, node: Node) -> dict[str, str]:
         "NCCL_NET_GDR_LEVEL": "0",
         "NCCL_IB_TIMEOUT": "23",
         "NCCL_IB_RETRY_CNT": "7",
+        "AUTOSCALER_METRIC_PORT": str(fence.autoscaler_port(config)),
         "RAY_ADDRESS": head,
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_memory_monitor_refresh_ms": "0",
@@ -200,7 +209,7 @@ def _ray_start(config: Config, node: Node) -> tuple[str, ...]:
     if node.role == "head":
         role = ("--head", f"--port={port}", "--include-dashboard=false")
     counts = (f"--num-cpus={CPUS}", f"--num-gpus={node.gpus}", f"--object-store-memory={OBJECT_STORE}")
-    common = (f"--node-ip-address={address}", *counts)
+    common = (f"--node-ip-address={address}", *fence.ray_arguments(config, node), *counts)
     start = ("ray", "start", *role, *common, f"--labels=strixd-node={node.name}", "--disable-usage-stats", "--block")
     return ("python3", "/strixd/probe.py", "--socket", "/strixd/probe/socket", "--", *start)
 

@@ -12,7 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader, Effects, Gpu, Kernel, Power
-from strixd.ports.network import STAGED, Device, Firewall, Link, Links, Network, Profile, Session, Zone
+from strixd.ports.network import (
+    STAGED,
+    Device,
+    Firewall,
+    Link,
+    Links,
+    Network,
+    Policy,
+    Profile,
+    Running,
+    Session,
+    Zone,
+)
 from strixd.ports.serving import Answer, Hub, Member, Model, Ray, RayReport, Served
 from strixd.ports.units import Files, Journal, Unit, Units
 
@@ -39,10 +51,12 @@ __all__ = [
     "Member",
     "Model",
     "Network",
+    "Policy",
     "Power",
     "Profile",
     "Ray",
     "RayReport",
+    "Running",
     "Served",
     "Session",
     "Unit",

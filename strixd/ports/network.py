@@ -131,8 +131,26 @@ class Zone:
     others: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A firewalld policy of our own, for what comes in from anywhere to this host, looked at before any zone; what none
+    of its rules fits goes on to the zones. `rules` and `others` as in Zone."""
+
+    name: str
+    description: str = ""
+    rules: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+Running = Literal["running", "starting", "stopped", "masked", "absent"]
+"""A service that can be asked, or why it cannot be."""
+
+
 class Firewall(Protocol):
     """firewalld."""
+
+    async def running(self) -> Running:
+        """Whether firewalld can be asked at all; everything below is Unavailable otherwise."""
 
     async def zone_of(self, interface: str) -> str:
         """The zone in force now, "" for none."""
@@ -143,9 +161,15 @@ class Firewall(Protocol):
     async def zone(self, name: str) -> Zone | None:
         """The permanent definition, or None."""
 
-    async def define_zone(self, zone: Zone) -> None:
-        """Permanent and in force when this returns; the same zone defined before is replaced."""
+    async def policy(self, name: str) -> Policy | None:
+        """The permanent definition, or None."""
 
-    async def remove_zone(self, name: str) -> None: ...
+    async def define(self, *, zone: Zone | None = None, policy: Policy | None = None) -> None:
+        """Permanent and in force when this returns, together; the same ones defined before are replaced. firewalld
+        refuses a policy that has the name of a zone."""
+
+    async def remove(self, *, zone: str = "", policy: str = "") -> None:
+        """Nothing happens for what is not there."""
+
     async def move(self, interface: str, zone: str) -> None:
         """Change the zone in force now; "" takes the interface out of its zone (the default one applies)."""

@@ -158,6 +158,7 @@ class World:
             "shadowed profiles": dict(nm.shadowed),
             "devices": {nic.name: (nic.profile, nic.state, nic.link) for nic in nm.nics.values()},
             "zones": dict(self.firewalld.zones),
+            "policies": dict(self.firewalld.policies),
             "runtime zones": dict(self.firewalld.runtime),
             "permanent zones": dict(self.firewalld.files),
             "boot": asdict(self.boot_files.content),

@@ -69,7 +69,10 @@ class Stage(Protocol):
         """Nobody here can reboot this host meanwhile."""
 
     def rules(self, zone: str) -> str:
-        """Rich rules of a zone in force now, one a line; only where `real`."""
+        """Rich rules of a zone in force now, one a line."""
+
+    def policy_rules(self, policy: str) -> str:
+        """Rich rules of a policy in force now, one a line."""
 
 
 class Simulated:
@@ -126,6 +129,9 @@ class Simulated:
 
     def rules(self, zone: str) -> str:
         return "\n".join(self.world.firewalld.zones[zone].rules)
+
+    def policy_rules(self, policy: str) -> str:
+        return "\n".join(self.world.firewalld.policies[policy].rules)
 
 
 class Real:
@@ -206,6 +212,9 @@ class Real:
 
     def rules(self, zone: str) -> str:
         return _output("firewall-cmd", f"--zone={zone}", "--list-rich-rules")
+
+    def policy_rules(self, policy: str) -> str:
+        return _output("firewall-cmd", f"--policy={policy}", "--list-rich-rules")
 
 
 def _output(*command: str) -> str:

@@ -34,7 +34,7 @@ CHECKPOINT = 5
 """Seconds until NetworkManager takes back what nobody confirmed."""
 WRITES = {
     "network": {"stage", "save", "delete", "activate", "give_back", "disconnect", "checkpoint", "extend", "confirm"},
-    "firewall": {"define", "define_zone", "remove_zone", "define_policy", "remove_policy", "move"},
+    "firewall": {"define", "remove", "move"},
     "boot": {"change"},
     "files": {"write", "remove"},
 }

@@ -21,7 +21,7 @@ from strixd.errors import Rejected, StrixdError, Unavailable
 from strixd.fabric import Fabric
 from strixd.orders import Orders
 from strixd.plan import Resource, Step
-from strixd.ports import Boot, BootEntry, Profile, Zone
+from strixd.ports import Boot, BootEntry, Policy, Profile, Zone
 from strixd.resources import cmdline, firewall, network
 from strixd.sim import World, clock, simulated_host
 from strixd.sim.gate import Killed, When
@@ -31,6 +31,8 @@ CALM = 6.0  # seconds until what happens by itself after a pass has happened
 ROLLBACK = 66.0  # seconds in which a checkpoint that nobody confirmed has run out
 OURS = Profile("0d8b", "strixd-test", "", "", "192.168.100.1/24", 9000, "trusted", 100)
 OWN = Zone("strixd", "of strixd", "default", ('rule family="ipv4" source address="192.168.100.2" accept',))
+REJECT = 'rule family="ipv4" source NOT address="192.168.100.0/24" port port="6379" protocol="tcp" reject'
+FENCE = Policy("strixd-fence", "of strixd", (REJECT,))
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,13 @@ def unplugged() -> World:
     return world
 
 
+def fenced() -> World:
+    """An earlier fence of ours is there, and no zone of ours."""
+    world = World()
+    world.firewalld.policies[FENCE.name] = Policy(FENCE.name, "older")
+    return world
+
+
 STARTS = (fresh, idle, lease, stale, saved, unplugged)
 
 
@@ -133,14 +142,14 @@ def cases() -> Iterator[Case]:
     fabric = Fabric(driver="ice")
     kernel = (cmdline.Cmdline(), KERNEL)
     link = (network.Network(), network.Desired(fabric, (), OURS))
-    trusted = (firewall.Firewall(), firewall.Desired(fabric, (), "trusted"))
-    own = (firewall.Firewall(), firewall.Desired(fabric, (), OWN.name, OWN))
+    trusted = (firewall.Firewall(), firewall.Desired(fabric, (), "trusted", firewall.Own(policy=FENCE)))
+    own = (firewall.Firewall(), firewall.Desired(fabric, (), OWN.name, firewall.Own(OWN, FENCE)))
     for start in (fresh, by_hand, dropped):
         yield Case(f"cmdline-{start.__name__}", (kernel,), start)
     for start in (*STARTS, staged, unkept):  # not `elsewhere`: a zone set only at run time outlives no activation
         yield Case(f"network-{start.__name__}", (link,), start)
         yield Case(f"all-{start.__name__}", (kernel, trusted, link), start)
-    for start in (*STARTS, elsewhere):
+    for start in (*STARTS, elsewhere, fenced):
         yield Case(f"firewall-{start.__name__}", (trusted,), start)
         yield Case(f"firewall-own-{start.__name__}", (own,), start)
 
