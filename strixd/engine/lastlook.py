@@ -6,10 +6,9 @@ import asyncio
 import logging
 
 from strixd.engine import views
-from strixd.engine.apply import apply
+from strixd.engine.settings import Settings
 from strixd.engine.status import Status
 from strixd.engine.wish import Wish
-from strixd.errors import StrixdError
 from strixd.ports import Host
 
 log = logging.getLogger("strixd")
@@ -29,15 +28,11 @@ async def last_look(host: Host, wish: Wish, status: Status) -> None:
             await _mend(host, wish)
     except TimeoutError:
         log.warning("Cannot look at the boot entries once more: it took longer than %.0f s", WITHIN)
-    except StrixdError as failure:
-        log.warning("%s", failure)
 
 
 async def _mend(host: Host, wish: Wish) -> None:
-    resource, desired = next((each, desired) for each, desired in wish.wanted() if each.name == "cmdline")
-    plan = resource.plan(desired, await resource.observe(host, desired))
-    if not plan.steps:
-        return
-    outcome = await apply(resource, desired, host, plan, lambda doing, step: views.log_step("cmdline", doing, step, 0))
-    if outcome.failure:
-        raise outcome.failure
+    """A change that is under way is left to the next start, as after a kill."""
+    settings = Settings(host, lambda name, doing, step: views.log_step(name, doing, step, 0))
+    await settings.load()
+    if settings.running is None:
+        await settings.tend(wish.orders, [pair for pair in wish.wanted() if pair[0].name == "cmdline"])

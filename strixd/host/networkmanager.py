@@ -20,10 +20,10 @@ from strixd.ports import Profile, Wake
 
 T = TypeVar("T")
 
-TO_DISK, IN_MEMORY = 0x1, 0x2
-"""The flags of AddConnection2 and Update2. In memory is a file in /run, where it is found again by a restarted
-NetworkManager. It hides the file of the same profile on disk, which stays as it was; the flag 2 (and not 4) makes
-Delete remove both (seen with 1.52)."""
+TO_DISK, IN_MEMORY, IN_MEMORY_ONLY = 0x1, 0x2, 0x8
+"""The flags of AddConnection2 (1 and 2) and Update2. In memory is a file in /run, where it is found again by a
+restarted NetworkManager. It hides the file of the same profile on disk: with 2 that stays as it was, until Delete
+removes both; with 8 it is removed at once (seen with 1.52)."""
 STORED = "/etc/NetworkManager/system-connections/"
 """Where a profile is that survives a reboot; /run and "" do not."""
 
@@ -57,6 +57,14 @@ class NetworkManager(Checkpoints):
     async def stage(self, profile: Profile) -> None:
         settings = to_settings(profile, autoconnect=False)
         await self._write(profile.uuid, settings, IN_MEMORY, doing=f"stage the network profile {profile.name}")
+
+    async def unsave(self, profile: Profile) -> None:
+        settings, doing = (
+            to_settings(profile, autoconnect=False),
+            f"take the network profile {profile.name} from the disk",
+        )
+        known = await self._profile_path(profile.uuid) != NONE
+        await self._write(profile.uuid, settings, IN_MEMORY_ONLY if known else IN_MEMORY, doing=doing)
 
     async def save(self, profile: Profile) -> None:
         await self._write(profile.uuid, to_settings(profile), TO_DISK, doing=f"save the network profile {profile.name}")

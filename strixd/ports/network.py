@@ -99,6 +99,9 @@ class Network(Checkpoints, Protocol):
         """Add the profile, or make the one with this uuid be so, in memory only: it is never activated by itself. The
         next boot forgets it, or finds again what `save` wrote earlier."""
 
+    async def unsave(self, profile: Profile) -> None:
+        """The same, and nothing of it is on disk any more."""
+
     async def save(self, profile: Profile) -> None:
         """Add the profile, or make the one with this uuid be exactly so. On disk when this returns."""
 

@@ -81,8 +81,8 @@ def _plan(name: str, wanted: Profile, profile: Profile | None, link: Link, devic
 
 
 def _is_written(profile: Profile | None, wanted: Profile) -> bool:
-    """It is so, in memory if not on disk."""
-    return profile is not None and replace(profile, others=()) == wanted and set(profile.others) <= set(STAGED)
+    """It is so, on disk or staged."""
+    return profile in (wanted, replace(wanted, others=STAGED))
 
 
 def _wanted(desired: Desired, link: Link) -> Profile:

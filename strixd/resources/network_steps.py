@@ -159,7 +159,8 @@ class KeepProfile:
 
 @dataclass(frozen=True, slots=True)
 class Unkeep:
-    """Let a profile of ours not be activated by itself any more, while the link is taken from it."""
+    """Let a profile of ours be in memory only again, so that it is not activated by itself while the link is taken from
+    it. What it was on disk before is StageProfile's to bring back."""
 
     effect: ClassVar[Effect] = Effect.NOW
     interface: str
@@ -173,7 +174,7 @@ class Unkeep:
 
     async def apply(self, host: Host) -> None:
         if await host.network.profile(self.profile.uuid):
-            await host.network.stage(self.profile)
+            await host.network.unsave(self.profile)
 
 
 def staged(profile: Profile) -> bool:

@@ -25,6 +25,11 @@ class SimNetwork(SimCheckpoints):
         async with self._gate.write("network", "stage", profile):
             self._nm.stage(profile)
 
+    async def unsave(self, profile: Profile) -> None:
+        async with self._gate.write("network", "unsave", profile):
+            self._nm.stage(profile)
+            self._nm.shadowed.pop(profile.uuid, None)
+
     async def save(self, profile: Profile) -> None:
         async with self._gate.write("network", "save", profile):
             self._nm.save(profile)

@@ -72,6 +72,23 @@ async def test_what_is_staged_over_a_saved_profile_leaves_its_file_as_it_was(hos
         assert files(stage, "/etc/NetworkManager") == saved
 
 
+async def test_a_saved_profile_can_be_taken_from_the_disk_and_stays_active(host: Host, stage: Stage) -> None:
+    async with cleaned(host, stage) as profile:
+        await host.network.save(profile)
+        await host.network.activate(UUID, stage.interface)
+        for _ in range(2):
+            await host.network.unsave(profile)
+            assert await host.network.profile(UUID) == replace(profile, others=STAGED)
+            assert files(stage, "/etc/NetworkManager") == []
+        assert (await device(host, stage)).state == "activated"
+
+
+async def test_what_is_not_there_can_be_taken_from_the_disk_too(host: Host, stage: Stage) -> None:
+    async with cleaned(host, stage) as profile:
+        await host.network.unsave(profile)
+        assert await host.network.profile(UUID) == replace(profile, others=STAGED)
+
+
 async def test_a_profile_that_is_staged_over_a_saved_one_is_deleted_with_it(host: Host, stage: Stage) -> None:
     async with cleaned(host, stage) as profile:
         await host.network.save(profile)

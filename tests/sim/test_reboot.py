@@ -88,7 +88,7 @@ async def test_at_most_twice_for_the_same_arguments_then_stuck_until_a_person_sa
     assert cmdline(node.status).why.startswith("rebooted 2 times, and the running kernel still differs: iommu=pt")
     assert "grubby --default-kernel; cat /proc/cmdline" in cmdline(node.status).hint
     assert node.engine
-    await node.engine.apply()
+    await node.engine.apply("uid 0: apply")
     await node.until(lambda _: node.world.reboots_asked == 3, seconds=30)
     await node.kill()
 

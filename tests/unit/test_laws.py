@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -79,6 +79,21 @@ def saved() -> World:
     return world
 
 
+def staged() -> World:
+    """As a killed attempt leaves it: ours is in memory, and another one has the link."""
+    world = World()
+    nic = world.network.nics[FABRIC]
+    world.network.stage(replace(OURS, mac=nic.link.mac))
+    return world
+
+
+def unkept() -> World:
+    """All holds, and would be lost at the next boot."""
+    world = staged()
+    world.network.begin(OURS.uuid, FABRIC)
+    return world
+
+
 def elsewhere() -> World:
     """Somebody has moved the link, and a permanent file names it."""
     world = World()
@@ -122,7 +137,7 @@ def cases() -> Iterator[Case]:
     own = (firewall.Firewall(), firewall.Desired(fabric, (), OWN.name, OWN))
     for start in (fresh, by_hand, dropped):
         yield Case(f"cmdline-{start.__name__}", (kernel,), start)
-    for start in STARTS:  # not `elsewhere`: a zone that is set only at run time outlives no activation
+    for start in (*STARTS, staged, unkept):  # not `elsewhere`: a zone set only at run time outlives no activation
         yield Case(f"network-{start.__name__}", (link,), start)
         yield Case(f"all-{start.__name__}", (kernel, trusted, link), start)
     for start in (*STARTS, elsewhere):
