@@ -153,5 +153,5 @@ def _undone(change: View) -> None:
         text = f"Cannot take all of it back: {names}: {printable(change['why'])}"
         raise Rejected(text, hint="strixd-cli history")
     reboot = any(step["effect"] == "reboot" for step in change["steps"])
-    last = "; true after the next boot: systemctl reboot" if reboot else ""
+    last = "; kernel arguments count from the next boot on" if reboot else ""
     say(f"taken back{last}. Left alone from now on, until strixd-cli apply: {names}")

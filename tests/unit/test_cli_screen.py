@@ -85,6 +85,7 @@ def test_an_idle_head_says_what_to_do() -> None:
         ({}, "curl http://127.0.0.1:8000/v1/models"),
         ({"phase": "paused"}, "strixd-cli resume"),
         ({"phase": "converging"}, "strixd-cli watch"),
+        ({"released": ("network",)}, "strixd-cli apply (takes up again what undo has let go)"),
         ({"resources": (resource("network", "stuck", "no card"),)}, "strixd-cli logs daemon"),
     ],
 )
