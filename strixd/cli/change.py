@@ -98,37 +98,37 @@ def _changes(asked: Asked, count: int) -> list[View]:
 
 def history_lines(changes: list[View], now: float) -> list[str]:
     """When, by whom, outcome and resources in columns, below them the reason and the steps; pure."""
-    rows = [(clock(each["began"], now), each["by"], each["outcome"], ", ".join(each["resources"])) for each in changes]
-    head = ("when", "by whom", "outcome", "settings")
-    table = [tuple(map(printable, row)) for row in (head, *rows)]
-    widths = [max(len(row[column]) for row in table) for column in range(3)]
+    head = ("when", "change", "by whom", "outcome", "settings")
+    table = [tuple(map(printable, row)) for row in (head, *(_row(each, now) for each in changes))]
+    widths = [max(len(row[column]) for row in table) for column in range(4)]
     lines = [_columns(table[0], widths)]
     for row, each in zip(table[1:], changes, strict=True):
         lines += ["", _columns(row, widths), *_told(each)]
     return lines if changes else ["nothing has been changed yet"]
 
 
+def _row(change: View, now: float) -> tuple[str, ...]:
+    settings = ", ".join(change["resources"])
+    return clock(change["began"], now), change["id"], change["by"], change["outcome"], settings
+
+
 def _columns(row: tuple[str, ...], widths: list[int]) -> str:
     cells = [f"{text:<{width}}" for text, width in zip(row, widths, strict=False)]
-    return "  ".join([*cells, row[3]]).rstrip()
+    return "  ".join([*cells, row[-1]]).rstrip()
 
 
 def _told(change: View) -> Iterator[str]:
+    if change["undoes"]:
+        yield printable(f"  takes back {change['undoes']}")
     if change["why"]:
-        yield printable(f"  {_BECAUSE.get(change['outcome'], 'why')}: {change['why']}")
-    partly = change["outcome"] in ("running", "left over")
-    for number, step in enumerate(change["steps"]):
-        kept = "" if not partly or number < change["taken"] else " (not taken, or taken back)"
-        reboot = " (needs a reboot)" if step["effect"] == "reboot" else ""
-        yield f"  {printable(step['text'])}{reboot}{kept}"
-
-
-_BECAUSE = {"undone": "undone by", "done": "note"}
+        yield printable(f"  {'undone ' if change['outcome'] == 'undone' else 'why: '}{change['why']}")
+    for step in change["steps"]:
+        yield f"  - {printable(step['text'])}{' (needs a reboot)' if step['effect'] == 'reboot' else ''}"
 
 
 def undo(asked: Asked) -> int:
     """The daemon chooses, and refuses when there is nothing: what is said before is what it will choose."""
-    newest = next((each for each in _changes(asked, _MOST) if each["outcome"] == "done"), None)
+    newest = next(filter(_in_force, _changes(asked, _MOST)), None)
     if newest is not None:
         say("\n".join(undo_lines(newest, time.time())))
     reply = client.call(asked.socket, "Undo", patience=_LONGEST_UNDO, again=False)["change"]
@@ -137,10 +137,14 @@ def undo(asked: Asked) -> int:
     return 0
 
 
+def _in_force(change: View) -> bool:
+    return change["outcome"] == "done" and not change["undoes"] and any(step["undo"] for step in change["steps"])
+
+
 def undo_lines(change: View, now: float) -> list[str]:
     """What will be taken back, in the order in which it is; pure."""
     back = [f"  {printable(step['undo'])}" for step in reversed(change["steps"]) if step["undo"]]
-    return [f"taking back what was changed {clock(change['began'], now)} ({printable(change['by'])}):", *back]
+    return [printable(f"taking back {change['id']}, {clock(change['began'], now)}, {change['by']}:"), *back]
 
 
 def _undone(change: View) -> None:
@@ -149,5 +153,5 @@ def _undone(change: View) -> None:
         text = f"Cannot take all of it back: {names}: {printable(change['why'])}"
         raise Rejected(text, hint="strixd-cli history")
     reboot = any(step["effect"] == "reboot" for step in change["steps"])
-    last = "; true after the next boot: systemctl reboot" if reboot else ""
+    last = "; kernel arguments count from the next boot on" if reboot else ""
     say(f"taken back{last}. Left alone from now on, until strixd-cli apply: {names}")

@@ -216,7 +216,7 @@ class Reconciler:
         views.log_step(name, doing, step, self._begun)
         if isinstance(step, Start) and name == "vllm":
             self._started = self.host.now()
-        self._tell()
+        self._tell_change()
 
     def _view(self, plan: Plan) -> ResourceView:
         return views.from_plan(plan, self.host.now())
@@ -281,6 +281,16 @@ class Reconciler:
             self._since = self.host.now()
             self._status = replace(self._status, since=self._since)
             log.info("%s is %s", self._status.node, self._status.phase, extra=messages.fields("PHASE"))
+        self._announce()
+
+    def _tell_change(self) -> None:
+        """In the middle of a pass: all but the change stays as of the last one, so that nobody takes an old condition
+        for what came of a new order."""
+        if self._status is not None:
+            self._status = replace(self._status, change=self.settings.running)
+            self._announce()
+
+    def _announce(self) -> None:
         self._version += 1
         self._news.set()
         self._news = asyncio.Event()

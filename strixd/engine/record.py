@@ -71,7 +71,7 @@ class Change:
         return ChangeView(**told, resources=self.resources, steps=steps, taken=taken)
 
 
-_TOLD = frozenset({"id", "began", "ended", "by", "outcome", "why"})
+_TOLD = frozenset({"id", "began", "ended", "by", "outcome", "why", "undoes"})
 
 
 def part(resource: str, step: Step) -> Part:

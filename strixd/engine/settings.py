@@ -160,6 +160,7 @@ class Settings:
     def _begun(self, looks: tuple[Look, ...], by: str) -> Change:
         parts = tuple(record.part(look.name, step) for look in looks for step in look.plan.steps)
         interface = next((look.plan.interface for look in looks if look.plan.interface), "")
+        parts = tuple(sorted(parts, key=lambda each: each.view.effect == "lasting"))  # as they are taken
         return Change(uuid4().hex[:8], self._host.now(), by, self._basis, interface, parts)
 
     async def _run(self, change: Change, looks: tuple[Look, ...], killed: Killed | None) -> Outcome:
@@ -249,5 +250,8 @@ class Settings:
             log.warning("undo: %s", outcome.failure, extra=messages.fields("ROLLED_BACK", code=outcome.failure.code))
 
     def _note(self, name: str, doing: str, step: Step) -> None:
-        self._taken += doing == "apply"
+        """Before the step: it counts as taken when the next one begins."""
+        if doing == "undo":
+            self._taken = max(0, self._taken - 1)
         self._took(name, doing, step)
+        self._taken += doing == "apply"

@@ -40,7 +40,8 @@ class ResourceView:
 class ChangeView:
     """One change of the host's settings. `by`: who or what asked for it ("uid 1000: apply", "drift", "start"); `taken`:
     how many of the steps are taken; `outcome`: running; done; failed (all of it taken back; `why`); undone (by a later
-    `strixd-cli undo`, `why` names it); left over (not all could be taken back: a person must look)."""
+    `strixd-cli undo`, `why` names it); left over (not all could be taken back: a person must look). `undoes`: the id of
+    the change that this one takes back, if it does."""
 
     id: str
     began: float
@@ -51,6 +52,7 @@ class ChangeView:
     resources: tuple[str, ...]
     steps: tuple[StepView, ...]
     taken: int
+    undoes: str = ""
 
 
 @dataclass(frozen=True, slots=True)

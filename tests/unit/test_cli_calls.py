@@ -118,11 +118,11 @@ def test_history(server: Served) -> None:
 
 
 def test_undo(server: Served) -> None:
-    server.door.changes = [change(id="c1", outcome="failed"), change(resources=("network",), steps=(MTU,))]
+    server.door.changes = [change(id="c2", outcome="failed"), change(resources=("network",), steps=(MTU,))]
     done = cli("undo", socket=server.path)
     assert (done.returncode, done.stderr) == (0, "")
     before, step, after = done.stdout.splitlines()
-    assert before.startswith("taking back what was changed 2025-11-29 11:58:57 (uid 1000: apply):")
+    assert before == "taking back c1, 2025-11-29 11:58:57, uid 1000: apply:"
     assert step == "  set the MTU of enp1s0 to 1500"
     assert after == "taken back. Left alone from now on, until strixd-cli apply: network"
     again = cli("undo", socket=server.path)

@@ -85,6 +85,7 @@ def test_an_idle_head_says_what_to_do() -> None:
         ({}, "curl http://127.0.0.1:8000/v1/models"),
         ({"phase": "paused"}, "strixd-cli resume"),
         ({"phase": "converging"}, "strixd-cli watch"),
+        ({"released": ("network",)}, "strixd-cli apply (takes up again what undo has let go)"),
         ({"resources": (resource("network", "stuck", "no card"),)}, "strixd-cli logs daemon"),
     ],
 )
@@ -168,33 +169,47 @@ def test_changes_of_settings_are_told() -> None:
 
 
 def test_history_for_a_tired_person() -> None:
+    back = StepView(MTU.undo, MTU.text, "now")
     reboot = StepView("set iommu=pt in 2 boot entries", "as before", "reboot")
     past = (
         change(outcome="left over", why="no space left on device", taken=1),
         change(by="drift", began=NOON - 90_000, resources=("network",), steps=(MTU,), taken=1),
-        change(by="start", outcome="undone", why="c9", resources=("cmdline",), steps=(reboot,), taken=0),
+        change(id="c9", by="uid 0: undo", resources=("cmdline",), steps=(back,), undoes="c0"),
+        change(
+            id="c0",
+            by="start",
+            outcome="undone",
+            why="by uid 0: undo in change c9",
+            resources=("cmdline",),
+            steps=(reboot,),
+            taken=0,
+        ),
     )
     assert history_lines(public(past), NOON) == [
-        "when                 by whom          outcome    settings",
+        "when                 change  by whom          outcome    settings",
         "",
-        "11:58:57             uid 1000: apply  left over  firewall, network",
+        "11:58:57             c1      uid 1000: apply  left over  firewall, network",
         "  why: no space left on device",
-        "  move enp1s0 from zone public to trusted",
-        "  set the MTU of enp1s0 to 9000 (not taken, or taken back)",
+        "  - move enp1s0 from zone public to trusted",
+        "  - set the MTU of enp1s0 to 9000",
         "",
-        "2025-11-28 11:00:00  drift            done       network",
-        "  set the MTU of enp1s0 to 9000",
+        "2025-11-28 11:00:00  c1      drift            done       network",
+        "  - set the MTU of enp1s0 to 9000",
         "",
-        "11:58:57             start            undone     cmdline",
-        "  undone by: c9",
-        "  set iommu=pt in 2 boot entries (needs a reboot)",
+        "11:58:57             c9      uid 0: undo      done       cmdline",
+        "  takes back c0",
+        "  - set the MTU of enp1s0 to 1500",
+        "",
+        "11:58:57             c0      start            undone     cmdline",
+        "  undone by uid 0: undo in change c9",
+        "  - set iommu=pt in 2 boot entries (needs a reboot)",
     ]
     assert history_lines([], NOON) == ["nothing has been changed yet"]
 
 
 def test_undo_names_the_steps_back_in_their_order() -> None:
     assert undo_lines(public(change()), NOON) == [
-        "taking back what was changed 11:58:57 (uid 1000: apply):",
+        "taking back c1, 11:58:57, uid 1000: apply:",
         "  set the MTU of enp1s0 to 1500",
         "  move enp1s0 from zone trusted to public",
     ]
