@@ -3,13 +3,16 @@ PYTHON ?= python3
 RUN = .venv/bin/python
 PINNED = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["test"])
 
-.PHONY: demo test test-quick quick-a quick-g quick-p quick-rest clean-lab machine
+.PHONY: demo test test-vm test-quick quick-a quick-g quick-p quick-rest clean-lab machine machine-vm
 
 demo: .venv/ready            # the product at work on two real hosts; without root, on a simulated node
 	$(RUN) -m tests.e2e.demo
 
 test: .venv/ready            # everything; needs root
 	$(RUN) -m pytest
+
+test-vm: .venv/ready machine-vm # a virtual machine boots by its boot entries, by emulation: minutes; needs root
+	$(RUN) -m pytest -s tests/vm
 
 test-quick: .venv/ready      # what needs no root and no hosts; side by side, since much of it is waiting
 	@$(MAKE) --no-print-directory -j4 quick-a quick-g quick-p quick-rest
@@ -27,6 +30,9 @@ clean-lab: .venv/ready       # clear what a killed run left behind
 
 machine:
 	@$(PYTHON) tests/lab/machine.py
+
+machine-vm:
+	@$(PYTHON) tests/lab/machine.py vm
 
 .venv/ready: pyproject.toml | machine
 	$(PYTHON) -m venv .venv

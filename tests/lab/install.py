@@ -53,12 +53,17 @@ def install(hosts: Iterable[Host], wheel: Path | None = None, units: Path = PROJ
     """Install or replace. Nothing is enabled or started, as an RPM would leave it to presets and the administrator."""
     made = wheel or build_wheel()
     for host in hosts:
-        _unpack(made, host.seat.root)
-        for file in sorted(units.iterdir()) if units.is_dir() else ():
-            _place(file, host.seat.root)
+        lay(host.seat.root, made, units)
         host.sh("\n".join(SETTLE))
     if wheel is None:
         shutil.rmtree(made.parent)
+
+
+def lay(root: Path, wheel: Path, units: Path = PROJECT / "units") -> None:
+    """The package's files only, for a root that runs or does not."""
+    _unpack(wheel, root)
+    for file in sorted(units.iterdir()) if units.is_dir() else ():
+        _place(file, root)
 
 
 def _unpack(wheel: Path, root: Path) -> None:

@@ -82,7 +82,7 @@ class Lab:
 @contextmanager
 def running_lab() -> Iterator[Lab]:
     """A lab without hosts yet. However this ends, SIGTERM and Ctrl-C included, nothing of it stays."""
-    with _lock(), _orderly_end():
+    with _lock(), orderly_end():
         sweep_leftovers()
         try:
             yield _set_up(kept=False)
@@ -93,7 +93,7 @@ def running_lab() -> Iterator[Lab]:
 
 def start_kept_lab(names: tuple[str, ...]) -> Lab:
     """A lab with hosts that goes on when this process ends, until `down`."""
-    with _lock(), _orderly_end():
+    with _lock(), orderly_end():
         sweep_leftovers()
         try:
             lab = _set_up(kept=True)
@@ -159,7 +159,7 @@ def _take(file: IO[str], patience: float) -> None:
 
 
 @contextmanager
-def _orderly_end() -> Iterator[None]:
+def orderly_end() -> Iterator[None]:
     """Let SIGTERM and SIGHUP unwind the stack."""
 
     def unwind(number: int, _frame: FrameType | None) -> None:

@@ -1,6 +1,7 @@
 """Installs what the lab needs of this machine, by the machine's own package tool. Fast when all of it is there.
 
 Run by path with the system's Python, before the virtual environment exists: it imports nothing of the project.
+With the word "vm": what the virtual machine of tests/vm needs, which is much and which the lab does not.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 # Command: its package in Debian, in Fedora. "" is not to be had there, or not needed.
 NEEDED = {
@@ -21,12 +23,23 @@ NEEDED = {
     "dbus-daemon": ("dbus-daemon", "dbus-daemon"),
     "sysctl": ("procps", "procps-ng"),
 }
+# The same for tests/vm; a path stands for a file that no command of its own comes with.
+NEEDED_BY_VM = {
+    "qemu-system-x86_64": ("qemu-system-x86", "qemu-system-x86-core"),
+    "/usr/share/OVMF/OVMF_CODE_4M.fd": ("ovmf", "edk2-ovmf"),
+    "mcopy": ("mtools", "mtools"),
+    "mkfs.vfat": ("dosfstools", "dosfstools"),
+    "mkfs.ext4": ("e2fsprogs", "e2fsprogs"),
+    "sfdisk": ("fdisk", "util-linux"),
+    "setpriv": ("util-linux", "util-linux"),
+}
 VENV = ("python3-venv", "")
 APT = ["apt-get", "-o", "DPkg::Lock::Timeout=240"]
 
 
 def main() -> int:
-    missing = [names for command, names in NEEDED.items() if shutil.which(command) is None]
+    needed = NEEDED | (NEEDED_BY_VM if "vm" in sys.argv[1:] else {})
+    missing = [names for thing, names in needed.items() if not (shutil.which(thing) or Path(thing).is_file())]
     if importlib.util.find_spec("ensurepip") is None:
         missing.append(VENV)
     if not missing:

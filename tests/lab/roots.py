@@ -49,7 +49,7 @@ def image_root() -> Path:
 
 
 def _build_host(folder: Path) -> None:
-    _debootstrap(HOST_SUITE, HOST_PACKAGES, folder)
+    debootstrap(HOST_SUITE, HOST_PACKAGES, folder)
     units = folder / "etc/systemd/system"
     for link in [path for path in units.rglob("*") if path.is_symlink() and path.name in NOT_IN_FEDORA]:
         link.unlink()
@@ -59,13 +59,13 @@ def _build_host(folder: Path) -> None:
 
 
 def _build_image(folder: Path) -> None:
-    _debootstrap(IMAGE_SUITE, IMAGE_PACKAGES, folder)
+    debootstrap(IMAGE_SUITE, IMAGE_PACKAGES, folder)
     _write(folder / "etc/profile.d/01-model-environment.sh", 'export PATH="/opt/venv/bin:$PATH"\n')
     for mountpoint in ("opt/venv", "models"):
         (folder / mountpoint).mkdir(parents=True, exist_ok=True)
 
 
-def _debootstrap(suite: str, packages: tuple[str, ...], folder: Path) -> None:
+def debootstrap(suite: str, packages: tuple[str, ...], folder: Path) -> None:
     """mmdebstrap, from the mirror that this machine's own apt uses, else from mmdebstrap's default one."""
     options = [
         *("--variant=minbase", "--mode=root", "--skip=check/qemu", f"--include={','.join(packages)}"),

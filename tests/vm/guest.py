@@ -1,0 +1,99 @@
+"""What makes the virtual machine's root a host with strixd, and its boot partition one laid as on Fedora."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.lab.install import lay
+from tests.lab.layout import PROJECT
+from tests.lab.shell import remove_tree, run
+from tests.vm.image import ENTRIES, LOADER, ROOT_LABEL, Disk, Pieces, seed
+
+FILES = Path(__file__).parent / "files"
+MACHINE_ID = "4a5b6c7d8e9f40a1b2c3d4e5f6071829"
+OLDER = "6.11.4-301.fc41.x86_64"
+RESCUE = "0-rescue-4a5b"
+DEFAULT_GRUB = 'GRUB_TIMEOUT=5\nGRUB_CMDLINE_LINUX="rhgb quiet"\nGRUB_ENABLE_BLSCFG=true\n'
+PLAIN = f"root=LABEL={ROOT_LABEL} ro console=ttyS0 rhgb quiet"
+ENTRY = """\
+title Fedora Linux ({version}) 43 (Server Edition)
+version {version}
+linux /vmlinuz-{version}
+initrd /initramfs-{version}.img
+options {options}
+grub_users $grub_users
+grub_arg --unrestricted
+grub_class fedora
+"""
+CLUSTER = """\
+[cluster]
+name = "halo"
+
+[kernel]
+arguments = ["strixd.vm=1"]
+reboot = "never"
+
+[image]
+pull = "never"
+
+[[node]]
+name = "halo1"
+role = "head"
+address = "192.168.100.1/30"
+interface = "enp194s0np0"
+
+[[node]]
+name = "halo2"
+role = "worker"
+address = "192.168.100.2/30"
+interface = "enp194s0np0"
+"""
+HOST = {
+    "/etc/hostname": ("halo1\n", 0o644),
+    "/etc/machine-id": (f"{MACHINE_ID}\n", 0o444),
+    "/etc/fstab": (f"LABEL={ROOT_LABEL} / ext4 defaults 0 1\nLABEL=BOOT /boot vfat umask=0077 0 0\n", 0o644),
+    "/etc/kernel/cmdline": (f"{PLAIN}\n", 0o644),
+    "/etc/default/grub": (DEFAULT_GRUB, 0o644),
+    "/etc/strixd/cluster.toml": (CLUSTER, 0o644),
+    "/etc/strixd/cluster.key": ("5" * 64 + "\n", 0o600),
+}
+SETTLE = "systemd-sysusers && systemctl enable strixd.socket strixd.service strixd-vm-task.service"
+
+
+def entry_name(version: str) -> str:
+    return f"{MACHINE_ID}-{version}"
+
+
+def boot_files(made: Pieces) -> Mapping[str, Path | str]:
+    """Entries of two kernels and a rescue one. The newer is real; the older is the same kernel under its own name."""
+    versions = (made.version, OLDER, RESCUE)
+    entries = {f"{ENTRIES}/{entry_name(name)}.conf": ENTRY.format(version=name, options=PLAIN) for name in versions}
+    kernels = {f"vmlinuz-{version}": made.kernel for version in versions[:2]}
+    return {
+        "EFI/BOOT/BOOTX64.EFI": made.root / LOADER,
+        "loader/loader.conf": f"default {entry_name(made.version)}.conf\ntimeout 0\n",
+        f"initramfs-{made.version}.img": made.initramfs,
+        **kernels,
+        **entries,
+    }
+
+
+def make_disk(disk: Disk, made: Pieces, wheel: Path) -> None:
+    """The cached root is copied, since everything here is written into it."""
+    root = disk.file.with_name("root")
+    run(["cp", "--archive", made.root, root], timeout=300)
+    lay(root, wheel)
+    seed(root, HOST | _programs())
+    shutil.copy(FILES / "strixd-vm-task.service", root / "etc/systemd/system")
+    run(["chroot", root, "sh", "-c", SETTLE])
+    disk.make(root, boot_files(made))
+    remove_tree(root)
+
+
+def _programs() -> dict[str, tuple[str, int]]:
+    return {
+        "/usr/local/libexec/strixd-vm-task": ((FILES / "task").read_text(), 0o755),
+        "/usr/local/sbin/grubby": ((PROJECT / "tests/standin/grubby").read_text(), 0o755),
+    }

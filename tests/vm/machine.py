@@ -1,0 +1,115 @@
+"""The virtual machine: one boot is one task and one result, told over a disk and a port of their own.
+
+QEMU is given firmware and a disk, and neither a kernel nor a command line: OVMF starts systemd-boot, which goes by the
+boot entries. An IOMMU is there, so that what the arguments do can be seen. No network.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.lab.cache import say
+from tests.lab.lab import orderly_end
+from tests.lab.layout import PREFIX
+from tests.lab.shell import remove_tree
+from tests.vm.image import Disk
+
+PLACE = Path("/var/tmp")
+NAME = f"{PREFIX}-vm-"
+CODE = Path("/usr/share/OVMF/OVMF_CODE_4M.fd")
+VARIABLES = CODE.with_name("OVMF_VARS_4M.fd")
+BOOT = 420.0
+"""Seconds from power on to power off, with the task between; about 60 on a quiet machine, by emulation."""
+SECTOR = 512
+
+
+class NoResult(Exception):
+    """The machine did not say what it was asked; with the end of its console."""
+
+
+class Machine:
+    """Its folder holds everything: the disk, the firmware's variables, what was said."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.disk = Disk(folder / "disk.img")
+        self._variables = folder / "variables.fd"
+        shutil.copy(VARIABLES, self._variables)
+
+    def boot(self, task: Path) -> dict[str, Any]:
+        """Power on, run the task (a Python program), power off in order; what the task printed."""
+        (self.folder / "task.img").write_bytes(_padded(task.read_bytes()))
+        result, began = self.folder / "result", time.monotonic()
+        result.unlink(missing_ok=True)
+        self._run()
+        say(f"vm: on and off again in {time.monotonic() - began:.0f} s")
+        try:
+            said: dict[str, Any] = json.loads(result.read_text())
+        except (FileNotFoundError, ValueError):
+            raise NoResult(f"no result of {task.name}; the console says:\n{self.console()[-4000:]}") from None
+        return said
+
+    def console(self) -> str:
+        text = (self.folder / "console").read_bytes().decode(errors="replace")
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", text)
+
+    def _run(self) -> None:
+        with (self.folder / "qemu").open("wb") as words:
+            qemu = subprocess.Popen(self._command(), stdin=subprocess.DEVNULL, stdout=words, stderr=words)
+        try:
+            status = qemu.wait(BOOT)
+        except subprocess.TimeoutExpired:
+            raise NoResult(f"still on after {BOOT:g} s; the console says:\n{self.console()[-4000:]}") from None
+        finally:
+            qemu.kill()
+            qemu.wait()
+        assert status == 0, (self.folder / "qemu").read_text()
+
+    def _command(self) -> list[str]:
+        firmware = (f"readonly=on,file={CODE}", f"file={self._variables}")
+        disks = (("system", self.disk.file), ("task", self.folder / "task.img"))
+        return [
+            *("setpriv", "--pdeathsig", "KILL"),  # it never outlives the tests
+            *("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-smp", "2", "-m", "1536"),
+            *("-nodefaults", "-display", "none", "-no-reboot", "-serial", f"file:{self.folder / 'console'}"),
+            *(word for part in firmware for word in ("-drive", f"if=pflash,format=raw,{part}")),
+            *("-device", "intel-iommu"),
+            *(word for name, file in disks for word in _disk(name, file)),
+            *("-device", "virtio-serial-pci", "-chardev", f"file,id=result,path={self.folder / 'result'}"),
+            *("-device", "virtserialport,chardev=result,name=result"),
+        ]
+
+
+def _disk(name: str, file: Path) -> tuple[str, ...]:
+    drive = f"if=none,id={name},format=raw,cache=unsafe,file={file}"
+    return ("-drive", drive, "-device", f"virtio-blk-pci,drive={name},serial={name}")
+
+
+def _padded(content: bytes) -> bytes:
+    """To whole sectors."""
+    return content + b"\0" * (-len(content) % SECTOR)
+
+
+@contextmanager
+def machine() -> Iterator[Machine]:
+    """A machine without a disk yet. However this ends, nothing of it stays; what a killed run left is removed first."""
+    _sweep()
+    with orderly_end(), tempfile.TemporaryDirectory(prefix=f"{NAME}{os.getpid()}-", dir=PLACE) as folder:
+        yield Machine(Path(folder))
+
+
+def _sweep() -> None:
+    for folder in PLACE.glob(f"{NAME}*"):
+        owner = folder.name.removeprefix(NAME).partition("-")[0]
+        if not Path(f"/proc/{owner}").exists():
+            remove_tree(folder)
