@@ -12,7 +12,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader, Effects, Gpu, Kernel, Power
-from strixd.ports.network import STAGED, Device, Firewall, Link, Links, Network, Profile, Session, Zone
+from strixd.ports.network import (
+    STAGED,
+    Crossing,
+    Crossings,
+    Device,
+    Firewall,
+    Link,
+    Links,
+    Network,
+    Profile,
+    Session,
+    Way,
+    Zone,
+)
 from strixd.ports.serving import Answer, Hub, Member, Model, Ray, RayReport, Served
 from strixd.ports.units import Files, Journal, Unit, Units
 
@@ -24,6 +37,8 @@ __all__ = [
     "Boot",
     "BootEntry",
     "BootLoader",
+    "Crossing",
+    "Crossings",
     "Device",
     "Effects",
     "Files",
@@ -48,6 +63,7 @@ __all__ = [
     "Unit",
     "Units",
     "Wake",
+    "Way",
     "Zone",
 ]
 
@@ -71,6 +87,7 @@ class Host:
 
     identity: Identity
     links: Links
+    crossings: Crossings
     network: Network
     firewall: Firewall
     boot: BootLoader
