@@ -13,7 +13,7 @@ from strixd.fabric import Fabric
 from strixd.orders import Orders
 from strixd.ports import Profile, Zone
 from strixd.quadlet import Container
-from strixd.resources import cmdline, firewall, image, network, ray, vllm
+from strixd.resources import cmdline, firewall, image, mtu, network, ray, vllm
 
 SETTINGS = "/etc/strixd"
 CLUSTER_KEY = f"{SETTINGS}/cluster.key"
@@ -38,14 +38,16 @@ class Desired:
     vllm: vllm.Desired | None
 
 
-def derive(config: Config, node: Node, orders: Orders) -> Desired:
+def derive(config: Config, node: Node, orders: Orders, card: str = "") -> Desired:
+    """`card`: the MAC that the profile of the fabric link is bound to, as last observed."""
+    fabric = Fabric(node.interface, node.mac, node.driver, card)
     return Desired(
         cmdline=_cmdline(config, orders),
-        firewall=_firewall(config, node),
-        network=_network(config, node),
+        firewall=_firewall(config, node, fabric),
+        network=_network(config, node, orders, fabric),
         image=image.Desired(config.image.reference, config.image.pull, orders.update_after),
-        ray=_ray(config, node, orders),
-        vllm=_vllm(config, node, orders) if node.role == "head" else None,
+        ray=_ray(config, node, orders, fabric),
+        vllm=_vllm(config, node, orders, fabric) if node.role == "head" else None,
     )
 
 
@@ -57,10 +59,6 @@ def zone(config: Config) -> str:
         return config.fabric.zone
     switched = len(config.nodes) > 2 or config.fabric.kind == "ethernet"
     return "strixd" if switched else "trusted"
-
-
-def _fabric(node: Node) -> Fabric:
-    return Fabric(node.interface, node.mac, node.driver)
 
 
 def _cmdline(config: Config, orders: Orders) -> cmdline.Desired:
@@ -77,26 +75,25 @@ def _cmdline(config: Config, orders: Orders) -> cmdline.Desired:
     return cmdline.desired_arguments(policy, orders.at)
 
 
-def _network(config: Config, node: Node) -> network.Desired:
+def _network(config: Config, node: Node, orders: Orders, fabric: Fabric) -> network.Desired:
     name = f"strixd-{config.cluster.name}"
     profile = Profile(
         uuid=str(uuid5(_NAMESPACE, config.cluster.name)),
         name=name,
-        interface=node.interface,
-        mac=node.mac,
         address=node.address,
         mtu=config.fabric.mtu,
         zone=zone(config),
         autoconnect_priority=network.PRIORITY,
     )
-    return network.Desired(_fabric(node), config.fabric.management, profile)
+    peers = tuple(mtu.Peer(other.name, str(other.ip.ip)) for other in config.nodes if other != node)
+    return network.Desired(fabric, config.fabric.management, profile, peers, orders.at)
 
 
-def _firewall(config: Config, node: Node) -> firewall.Desired:
+def _firewall(config: Config, node: Node, fabric: Fabric) -> firewall.Desired:
     wanted = zone(config)
     own = _own_zone(config, node) if wanted == "strixd" else None
     return firewall.Desired(
-        fabric=_fabric(node),
+        fabric=fabric,
         management=config.fabric.management,
         zone=wanted,
         own=firewall.Own(own, fence.policy(config, node)) if wanted else firewall.Own(),
@@ -165,7 +162,7 @@ def _volumes(config: Config) -> tuple[str, ...]:
     )
 
 
-def _ray(config: Config, node: Node, orders: Orders) -> ray.Desired:
+def _ray(config: Config, node: Node, orders: Orders, fabric: Fabric) -> ray.Desired:
     container = Container(
         name=ray.NAME,
         description=f"strixd: Ray {node.role} of cluster {config.cluster.name}",
@@ -187,7 +184,7 @@ def _ray(config: Config, node: Node, orders: Orders) -> ray.Desired:
         head=_peer(config.head),
         port=config.cluster.ray_port,
         peers=tuple(_peer(other) for other in config.nodes),
-        fabric=_fabric(node),
+        fabric=fabric,
         management=config.fabric.management,
         container=container,
         reference=config.image.reference,
@@ -214,7 +211,7 @@ def _ray_start(config: Config, node: Node) -> tuple[str, ...]:
     return ("python3", "/strixd/probe.py", "--socket", "/strixd/probe/socket", "--", *start)
 
 
-def _vllm(config: Config, node: Node, orders: Orders) -> vllm.Desired:
+def _vllm(config: Config, node: Node, orders: Orders, fabric: Fabric) -> vllm.Desired:
     model = orders.model
     return vllm.Desired(
         container=_vllm_container(config, node, orders) if model else None,
@@ -224,7 +221,7 @@ def _vllm(config: Config, node: Node, orders: Orders) -> vllm.Desired:
         url=api_url(config),
         key=CLUSTER_KEY if _tokens(config) else "",
         api_key=API_KEY if _open(config) else "",
-        fabric=_fabric(node),
+        fabric=fabric,
         management=config.fabric.management,
         retry_after=orders.at,
     )

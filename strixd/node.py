@@ -23,6 +23,7 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
     """`rollback`: whole seconds until NetworkManager takes back a change of the link that was not confirmed."""
     from strixd.host.bootloader import Grubby
     from strixd.host.bus import Bus
+    from strixd.host.crossing import Pings
     from strixd.host.effects import Sysfs
     from strixd.host.files import LocalFiles
     from strixd.host.firewalld import Firewalld
@@ -40,22 +41,25 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
         links, network = KernelLinks(), NetworkManager(bus, time=rollback)
         firewall, units = Firewalld(bus), Systemd(bus, UNITS)
         cluster, model = RayByProbe(f"{PROBE_FOLDER}/socket"), VllmApi()
+        crossings = Pings()
 
         async def watch(wake: Wake) -> None:
             def link_changed(reason: str) -> None:
                 links.forget()
+                crossings.again()
                 wake(reason)
 
             network.watch(wake)
             firewall.watch(wake)
             with closing(LinkEvents(link_changed)), closing(FileWatch(BOOT_FILES, wake)):
                 async with asyncio.TaskGroup() as tasks:
-                    for port in (units, cluster, model):
+                    for port in (units, cluster, model, crossings):
                         tasks.create_task(port.watch(wake))
 
         yield Host(
             identity=Identity(socket.gethostname(), _boot(), tuple(link.mac for link in await links.read())),
             links=links,
+            crossings=crossings,
             network=network,
             firewall=firewall,
             boot=Grubby(),

@@ -26,6 +26,7 @@ from strixd.engine.wish import Wish
 from strixd.errors import StrixdError
 from strixd.plan import Plan, Resource, Step
 from strixd.ports import Host
+from strixd.resources import network
 from strixd.workload import Start
 
 log = logging.getLogger("strixd")
@@ -143,9 +144,16 @@ class Reconciler:
         pairs = [(resource, desired) for resource, desired in self._wanted if not resource.supervised]
         tended = await self.settings.tend(self._wish.orders, pairs)
         self._seen |= tended.seen
+        self._bind(network.card(self._seen.get("network")))
         for name, view in tended.views.items():
             self._suspect(tended.plans.get(name))
             self._note(view)
+
+    def _bind(self, card: str) -> None:
+        """The next pass finds the fabric link by its card, too, whatever it is called now."""
+        if card != self.wish.card:
+            self.wish = replace(self.wish, card=card)
+            self.wake("the card of the fabric link is known")
 
     def _suspect(self, plan: Plan | None) -> None:
         """The first thing on the way to an answer that is not as it should be is an incident's cause."""

@@ -14,6 +14,8 @@ from typing import Any
 from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader, Effects, Gpu, Kernel, Power
 from strixd.ports.network import (
     STAGED,
+    Crossing,
+    Crossings,
     Device,
     Firewall,
     Link,
@@ -23,6 +25,7 @@ from strixd.ports.network import (
     Profile,
     Running,
     Session,
+    Way,
     Zone,
 )
 from strixd.ports.serving import Answer, Hub, Member, Model, Ray, RayReport, Served
@@ -36,6 +39,8 @@ __all__ = [
     "Boot",
     "BootEntry",
     "BootLoader",
+    "Crossing",
+    "Crossings",
     "Device",
     "Effects",
     "Files",
@@ -62,6 +67,7 @@ __all__ = [
     "Unit",
     "Units",
     "Wake",
+    "Way",
     "Zone",
 ]
 
@@ -85,6 +91,7 @@ class Host:
 
     identity: Identity
     links: Links
+    crossings: Crossings
     network: Network
     firewall: Firewall
     boot: BootLoader

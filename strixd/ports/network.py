@@ -90,6 +90,39 @@ class Checkpoints(Protocol):
         before; Rejected when it is forgotten."""
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What shall be proven: packets of `size` bytes (IPv4, header included), in one piece, from the address `source` of
+    `interface` to each of `peers` and back. `asked`: when a person last asked; what was seen before is no proof."""
+
+    interface: str
+    source: str
+    peers: tuple[str, ...]
+    size: int
+    asked: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """What is known of the way to one peer. unproven: it does not answer, or not long enough to judge (`why`, in words
+    that follow its name; `at` when it last was known, 0 for never); crosses: last seen `at`; failed: so since `at`:
+    small packets came back all the time, and large ones are lost in this `direction` ("there" where in both)."""
+
+    peer: str
+    state: Literal["unproven", "crosses", "failed"] = "unproven"
+    at: float = 0.0
+    direction: Literal["", "there", "back"] = ""
+    why: str = "has not been asked yet"
+
+
+class Crossings(Protocol):
+    """ICMP echo over the fabric."""
+
+    async def look(self, way: Way | None) -> tuple[Crossing, ...]:
+        """What the watcher knows of this way, peer by peer in their order; it goes on asking about this one from now on
+        (None: about none)."""
+
+
 class Network(Checkpoints, Protocol):
     """NetworkManager."""
 

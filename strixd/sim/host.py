@@ -6,6 +6,7 @@ import asyncio
 
 from strixd.ports import Host, Wake
 from strixd.sim.boot import SimBoot, SimKernel, SimPower
+from strixd.sim.crossing import SimCrossings
 from strixd.sim.files import SimFiles, SimHub, SimJournal
 from strixd.sim.firewall import SimFirewall
 from strixd.sim.gate import Gate
@@ -23,6 +24,7 @@ def simulated_host(world: World, *, rollback: float = 60.0) -> Host:
     return Host(
         identity=world.identity,
         links=SimLinks(world.network, gate),
+        crossings=SimCrossings(world.wire, world.network, world.cluster, gate, world.changed),
         network=SimNetwork(world.network, gate, world.clock, time=rollback),
         firewall=SimFirewall(world.firewalld, gate),
         boot=SimBoot(world.boot_files, gate),

@@ -14,6 +14,7 @@ from strixd.engine.record import HISTORY
 from strixd.ports import BootEntry, Identity, Link, Wake
 from strixd.sim.boot import BootFiles, booted
 from strixd.sim.clock import Clock
+from strixd.sim.crossing import Wire
 from strixd.sim.fetch import Fetch, Registry
 from strixd.sim.files import Disk
 from strixd.sim.firewall import Firewalld
@@ -57,6 +58,7 @@ class World:
         self.hub: dict[str, str] = {}
         self.firewalld = Firewalld(self.changed)
         self.network = NetworkManager(self.clock, self.firewalld, self.changed)
+        self.wire = Wire()
         self.cluster = _cluster(self, names, head)
         self.systemd = Systemd(self.clock, self.disk, self._program, self.changed)
         self._install(names.index(hostname) + 1)
