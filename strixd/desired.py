@@ -78,7 +78,7 @@ def _cmdline(config: Config, orders: Orders) -> cmdline.Desired:
 def _network(config: Config, node: Node, orders: Orders, fabric: Fabric) -> network.Desired:
     name = f"strixd-{config.cluster.name}"
     profile = Profile(
-        uuid=str(uuid5(_NAMESPACE, config.cluster.name)),
+        uuid=_profile_id(config),
         name=name,
         address=node.address,
         mtu=config.fabric.mtu,
@@ -87,6 +87,10 @@ def _network(config: Config, node: Node, orders: Orders, fabric: Fabric) -> netw
     )
     peers = tuple(mtu.Peer(other.name, str(other.ip.ip)) for other in config.nodes if other != node)
     return network.Desired(fabric, config.fabric.management, profile, peers, orders.at)
+
+
+def _profile_id(config: Config) -> str:
+    return str(uuid5(_NAMESPACE, config.cluster.name))
 
 
 def _firewall(config: Config, node: Node, fabric: Fabric) -> firewall.Desired:
@@ -100,6 +104,7 @@ def _firewall(config: Config, node: Node, fabric: Fabric) -> firewall.Desired:
         fenced=", ".join(fence.fenced(config)),
         ephemeral=(fence.EPHEMERAL[0], fence.EPHEMERAL[-1]),
         former=fence.NAME,
+        profile=_profile_id(config),
     )
 
 

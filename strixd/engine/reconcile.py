@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from strixd import messages
 from strixd.engine import compose as status
-from strixd.engine import incident as incidents
 from strixd.engine import memory, views
+from strixd.engine.accounts import Incidents, on_disk
 from strixd.engine.apply import Begun, begin
 from strixd.engine.hold import Hold, hold
 from strixd.engine.reboot import Reboots
 from strixd.engine.settings import Settings
-from strixd.engine.status import Incident, ResourceView, Status
+from strixd.engine.status import ResourceView, Status
 from strixd.engine.supervise import Restart, paced, verdict
 from strixd.engine.wish import Wish
 from strixd.errors import StrixdError
@@ -55,12 +55,7 @@ class Reconciler:
         self._seen: dict[str, object] = {}
         self._holds: dict[str, Hold] = {}
         self._runs: dict[str, tuple[object, tuple[float, ...]]] = {}
-        self._incident: Incident | None = None
-        self._past: tuple[Incident, ...] = ()
-        self._answered_under: object = None
-        self._failed: tuple[str, str] = ("", "")
-        self._guessed = False
-        self._started = 0.0
+        self._incidents = Incidents(host)
         self._moved = self._since = host.now()
         self._status: Status | None = None
         self._reboots = Reboots(host)
@@ -91,7 +86,7 @@ class Reconciler:
             seen = await self.changed(seen)
 
     async def run(self) -> None:
-        self._past = await memory.load_incidents(self.host.files)
+        await self._incidents.load()
         await self.settings.load()
         while True:
             await self._pass()
@@ -116,7 +111,8 @@ class Reconciler:
     async def _pass(self) -> None:
         self._wake.clear()
         self._begun += 1
-        begun, self._failed, at = self._begun, ("", ""), self.host.now()
+        begun, at = self._begun, self.host.now()
+        self._incidents.look_again()
         if self._wish is not self.wish:
             self._wish, self._wanted = self.wish, self.wish.wanted()
         await self._keep_file()
@@ -129,7 +125,7 @@ class Reconciler:
             del self._views[name]
         if before != {name: (view.condition, view.why) for name, view in self._views.items()}:
             self._moved = self.host.now()
-        await self._account(at)
+        await self._incidents.account(self._wish, self._views, at)
         self._views.update(await self._reboots.after_pass(self._wish, self._views, self._seen))
         self._passes = begun
         self._tell()
@@ -138,15 +134,15 @@ class Reconciler:
         """The file in force is the last good one."""
         if self._kept != self._wish.file.text:
             self._kept = self._wish.file.text
-            await _on_disk(memory.save_last_good(self.host.files, self._kept))
+            await on_disk(memory.save_last_good(self.host.files, self._kept))
 
     async def _tend_settings(self) -> None:
         pairs = [(resource, desired) for resource, desired in self._wanted if not resource.supervised]
-        tended = await self.settings.tend(self._wish.orders, pairs)
+        tended = await self.settings.tend(self._wish.orders, pairs, text=self._wish.file.text)
         self._seen |= tended.seen
         self._bind(network.card(self._seen.get("network")))
         for name, view in tended.views.items():
-            self._suspect(tended.plans.get(name))
+            self._incidents.suspect(tended.plans.get(name))
             self._note(view)
 
     def _bind(self, card: str) -> None:
@@ -155,11 +151,6 @@ class Reconciler:
             self.wish = replace(self.wish, card=card)
             self.wake("the card of the fabric link is known")
 
-    def _suspect(self, plan: Plan | None) -> None:
-        """The first thing on the way to an answer that is not as it should be is an incident's cause."""
-        if plan and plan.condition in ("blocked", "held", "stuck") and plan.resource in incidents.PATH:
-            self._failed = self._failed if self._failed[0] else (plan.resource, plan.why)
-
     async def _tend(self, resource: Resource[Any, Any], desired: object) -> ResourceView:
         try:
             observed = await resource.observe(self.host, desired)
@@ -167,7 +158,7 @@ class Reconciler:
             return views.unseen(resource.name, failure, self.host.now())
         self._seen[resource.name] = observed
         plan = resource.plan(desired, observed)
-        self._suspect(plan)
+        self._incidents.suspect(plan)
         if not plan.steps:
             self._holds.pop(resource.name, None)
             return self._view(plan)
@@ -223,7 +214,7 @@ class Reconciler:
         self._beat()
         views.log_step(name, doing, step, self._begun)
         if isinstance(step, Start) and name == "vllm":
-            self._started = self.host.now()
+            self._incidents.started = self.host.now()
         self._tell_change()
 
     def _view(self, plan: Plan) -> ResourceView:
@@ -238,44 +229,11 @@ class Reconciler:
             views.log_condition(view)
         self._views[view.name] = view
 
-    async def _account(self, at: float) -> None:
-        """Incidents: begun when an answering model no longer answers although nobody asked for a change."""
-        vllm, under = self._views.get("vllm"), self._wish.basis()
-        if vllm is not None and vllm.condition == "ok" and self._wish.orders.model:
-            self._answered_under = under
-            await self._close()
-        elif under != self._answered_under:
-            self._incident = None
-        elif self._incident is None:
-            self._begin(at)
-        elif self._failed[0] and self._guessed:
-            resource, cause = self._failed
-            self._incident, self._guessed = replace(self._incident, resource=resource, cause=cause), False
-        self._incident = self._incident and incidents.started(self._incident, self._started)
-
-    def _begin(self, at: float) -> None:
-        """Seen in the middle of its end, a unit does not tell yet how it ended: then the cause is a guess."""
-        self._guessed = not self._failed[0]
-        self._incident = incidents.begin(self._views, *self._failed, now=at)
-        if begun := self._incident:
-            extra = messages.fields("INCIDENT_BEGAN", incident=begun.id)
-            log.warning("Incident %s: %s: %s", begun.id, begun.resource, begun.cause, extra=extra)
-
-    async def _close(self) -> None:
-        if self._incident is None:
-            return
-        over = incidents.end(self._incident, self.host.now())
-        self._incident, self._past = None, (*self._past, over)[-memory.KEPT :]
-        text = "Incident %s is over: the model answers again after %.1f s"
-        log.info(text, over.id, over.ended - over.began, extra=messages.fields("INCIDENT_ENDED", incident=over.id))
-        await _on_disk(memory.save_incidents(self.host.files, self._past))
-
     def _compose(self) -> Status:
-        last = self._incident or (self._past[-1] if self._past else None)
         told = status.Told(
             self._views,
             self._seen,
-            last,
+            self._incidents.last,
             change=self.settings.running,
             passes=self._passes,
             since=self._since,
@@ -302,11 +260,3 @@ class Reconciler:
         self._version += 1
         self._news.set()
         self._news = asyncio.Event()
-
-
-async def _on_disk(saving: Awaitable[None]) -> None:
-    """What the daemon can go on without: a full disk is said, and ends nothing."""
-    try:
-        await saving
-    except StrixdError as failure:
-        log.warning("%s", failure, extra=messages.fields("CONDITION", code=failure.code))

@@ -74,12 +74,14 @@ class Settings:
         self._holds.clear()
         self._repairs.clear()
 
-    async def tend(self, orders: Orders, pairs: Iterable[Pair]) -> Tended:
+    async def tend(self, orders: Orders, pairs: Iterable[Pair], *, text: str = "") -> Tended:
+        """`text`: cluster.toml, from which the pairs were made."""
         cause, self.cause = self.cause, ""
         pairs = tuple(pairs)
-        self._basis = sha256(repr([desired for _, desired in pairs] + [orders.at]).encode()).hexdigest()
+        self._basis = sha256(f"{orders.at} {text}".encode()).hexdigest()
         if asked := self._to_undo(orders):
             await self._take_back(asked, pairs, cause)
+            cause = ""
         looks, unseen, seen = await self._look(pairs)
         views = {look.name: self._idle(look, orders) for look in looks}
         acting = tuple(look for look in looks if views[look.name] is None)
@@ -165,7 +167,7 @@ class Settings:
 
     async def _run(self, change: Change, looks: tuple[Look, ...], killed: Killed | None) -> Outcome:
         """Its inverses are on disk before its first step."""
-        self._open, self._taken = change, 0
+        self._open, self._taken = change, len(change.parts) - sum(len(look.plan.steps) for look in looks)
         try:
             await record.save_change(self._host.files, change)
         except StrixdError as failure:

@@ -89,7 +89,7 @@ class Move:
 class Desired:
     """`zone` "" when the file says `firewall = false`; `own`: its definition when it is a zone of ours, and the fence.
     `fenced`: the ports behind the fence, in words; `ephemeral`: the first and last that the kernel should choose;
-    `former`: a policy that we made when the file said otherwise."""
+    `former`: a policy that we made when the file said otherwise; `profile`: the uuid of the link's."""
 
     fabric: Fabric
     management: tuple[str, ...]
@@ -98,12 +98,14 @@ class Desired:
     fenced: str = ""
     ephemeral: tuple[int, int] = (0, 65535)
     former: str = ""
+    profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
     """`links`: all but the loopback. `zones`: those of the other links, read only when there is no fence in force.
-    `ephemeral`: what this kernel says of the ports it chooses."""
+    `ephemeral`: what this kernel says of the ports it chooses. `ours`: the link is in the right zone, or has our
+    profile."""
 
     pick: Pick
     links: tuple[str, ...] = ()
@@ -113,6 +115,7 @@ class Observed:
     own: Own = Own()
     zones: Mapping[str, str] = field(default_factory=dict)
     ephemeral: str = ""
+    ours: bool = True
 
 
 class Firewall:
@@ -139,7 +142,8 @@ class Firewall:
         others = [name for name in links if name != fabric and own.policy != desired.own.policy]
         zones = {name: await host.firewall.zone_of(name) for name in others}
         ephemeral = await host.files.read(EPHEMERAL) or ""
-        return Observed(found, links, running, now, permanent, own, zones, ephemeral)
+        ours = now == desired.zone or not fabric or await _has(host, fabric, desired.profile)
+        return Observed(found, links, running, now, permanent, own, zones, ephemeral, ours)
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         if not desired.zone:
@@ -154,9 +158,17 @@ class Firewall:
             return Plan(self.name, steps, "blocked", observed.pick.why, "ip -br link", facts)
         if not link.carrier:  # NetworkManager takes the zone away with the address, and brings both back
             return Plan(self.name, steps, "waiting", f"no carrier on {link.name}", facts=facts)
+        if not observed.ours:  # the zone comes with the profile
+            why = f"{link.name} has another profile"
+            return Plan(self.name, steps, "waiting", why, facts=facts, interface=link.name)
         if observed.now != desired.zone:
             steps += (Move(link.name, desired.zone, observed.now),)
         return Plan(self.name, steps, facts=facts, interface=link.name)
+
+
+async def _has(host: Host, interface: str, profile: str) -> bool:
+    device = await host.network.device(interface)
+    return device is not None and device.profile == profile
 
 
 async def _own(host: Host, desired: Own) -> Own:

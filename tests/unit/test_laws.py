@@ -97,8 +97,9 @@ def unkept() -> World:
 
 
 def elsewhere() -> World:
-    """Somebody has moved the link, and a permanent file names it."""
-    world = World()
+    """Somebody has moved the link, which is ours, and a permanent file names it."""
+    world = saved()
+    world.network.begin(OURS.uuid, FABRIC)
     world.firewalld.bind(FABRIC, "drop")
     world.firewalld.files[FABRIC] = "drop"
     return world
@@ -142,8 +143,11 @@ def cases() -> Iterator[Case]:
     fabric = Fabric(driver="ice")
     kernel = (cmdline.Cmdline(), KERNEL)
     link = (network.Network(), network.Desired(fabric, (), OURS))
-    trusted = (firewall.Firewall(), firewall.Desired(fabric, (), "trusted", firewall.Own(policy=FENCE)))
-    own = (firewall.Firewall(), firewall.Desired(fabric, (), OWN.name, firewall.Own(OWN, FENCE)))
+    trusted = (
+        firewall.Firewall(),
+        firewall.Desired(fabric, (), "trusted", firewall.Own(policy=FENCE), profile=OURS.uuid),
+    )
+    own = (firewall.Firewall(), firewall.Desired(fabric, (), OWN.name, firewall.Own(OWN, FENCE), profile=OURS.uuid))
     for start in (fresh, by_hand, dropped):
         yield Case(f"cmdline-{start.__name__}", (kernel,), start)
     for start in (*STARTS, staged, unkept):  # not `elsewhere`: a zone set only at run time outlives no activation
