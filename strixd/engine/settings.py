@@ -23,7 +23,7 @@ from strixd.engine.status import Outcome as Ended
 from strixd.engine.transaction import Killed, Look, Outcome, transact
 from strixd.errors import Rejected, StrixdError
 from strixd.orders import Orders
-from strixd.plan import Condition, Plan, Resource, Step
+from strixd.plan import Condition, Plan, Resource, Step, unguarded
 from strixd.ports import Host
 
 log = logging.getLogger("strixd")
@@ -150,7 +150,7 @@ class Settings:
             return await self._give_up(self._open, looks)
         left = self._open
         chosen = tuple(look for look in looks if look in acting or (left and look.name in left.resources))
-        if not chosen:
+        if not chosen or (not acting and any(map(_uncertain, chosen))):
             return {}
         drifted = any(look.name in self._true for look in acting)
         change = self._begun(chosen, left.by if left else cause or (DRIFT if drifted else ITSELF))
@@ -257,3 +257,8 @@ class Settings:
             self._taken = max(0, self._taken - 1)
         self._took(name, doing, step)
         self._taken += doing == "apply"
+
+
+def _uncertain(look: Look) -> bool:
+    """There is nothing to do now, and all the same nothing to be confirmed to a foreign system yet."""
+    return look.resource.guard is not unguarded and look.plan.condition in ("waiting", "blocked")

@@ -32,7 +32,7 @@ from strixd.sim.vllm import Listener
 from strixd.sim.world import FABRIC
 
 T = TypeVar("T")
-ROLLBACK = 2.0  # seconds of a network checkpoint
+BRIEF = 3.0  # seconds of a network checkpoint that is to run out
 
 
 class Stage(Protocol):
@@ -43,7 +43,9 @@ class Stage(Protocol):
     real: bool
     taken: str
 
-    def host(self) -> AbstractAsyncContextManager[Host]: ...
+    def host(self, *, rollback: float = 60.0) -> AbstractAsyncContextManager[Host]:
+        """`rollback`: seconds of a network checkpoint."""
+
     def mode(self, path: str) -> int:
         """Permission bits of a file."""
 
@@ -87,8 +89,8 @@ class Simulated:
         self.world.network.duplicates.add(self.taken)
 
     @asynccontextmanager
-    async def host(self) -> AsyncIterator[Host]:
-        yield simulated_host(self.world, rollback=ROLLBACK)
+    async def host(self, *, rollback: float = 60.0) -> AsyncIterator[Host]:
+        yield simulated_host(self.world, rollback=rollback)
 
     @contextmanager
     def without_boot_tool(self) -> Iterator[None]:
@@ -143,11 +145,11 @@ class Real:
         self.interface = os.environ["STRIXD_CONTRACT_LINK"]
         self.taken = os.environ["STRIXD_CONTRACT_TAKEN"]
 
-    def host(self) -> AbstractAsyncContextManager[Host]:
+    def host(self, *, rollback: float = 60.0) -> AbstractAsyncContextManager[Host]:
         self._occupy()
         module, _, name = os.environ.get("STRIXD_CONTRACT_HOST", "strixd.node:real_host").partition(":")
         assemble = getattr(importlib.import_module(module), name)
-        return cast(AbstractAsyncContextManager[Host], assemble(rollback=ROLLBACK))
+        return cast(AbstractAsyncContextManager[Host], assemble(rollback=rollback))
 
     def _occupy(self) -> None:
         """The automatic profile gives up after some minutes without DHCP: then it is told to try again."""

@@ -10,7 +10,7 @@ import pytest
 
 from strixd.errors import Rejected
 from strixd.ports import STAGED, Host, Profile
-from tests.contract.stage import ROLLBACK, Stage, until
+from tests.contract.stage import BRIEF, Stage, until
 from tests.contract.test_network import UUID, cleaned, device
 from tests.contract.test_staging import seen
 
@@ -53,20 +53,20 @@ async def comes_to(host: Host, stage: Stage, wanted: State) -> None:
     assert await state(host, stage) == wanted
 
 
-async def test_what_is_not_confirmed_is_taken_back(host: Host, stage: Stage) -> None:
-    async with in_force(host, stage) as (profile, before):
+async def test_what_is_not_confirmed_is_taken_back(stage: Stage) -> None:
+    async with stage.host(rollback=BRIEF) as host, in_force(host, stage) as (profile, before):
         await host.network.checkpoint(stage.interface)
         await change(host, stage, profile)
-        await host.sleep(ROLLBACK)
+        await host.sleep(BRIEF)
         await comes_to(host, stage, before)
 
 
-async def test_what_was_saved_already_is_taken_back_too(host: Host, stage: Stage) -> None:
-    async with in_force(host, stage) as (profile, before):
+async def test_what_was_saved_already_is_taken_back_too(stage: Stage) -> None:
+    async with stage.host(rollback=BRIEF) as host, in_force(host, stage) as (profile, before):
         await host.network.checkpoint(stage.interface)
         await change(host, stage, profile)
         await host.network.save(replace(profile, address="192.168.213.9/28", mtu=1300, zone="drop"))
-        await host.sleep(ROLLBACK)
+        await host.sleep(BRIEF)
         await comes_to(host, stage, before)
 
 
@@ -78,13 +78,13 @@ async def test_a_deleted_profile_comes_back(host: Host, stage: Stage) -> None:
         await comes_to(host, stage, before)
 
 
-async def test_what_is_confirmed_stays(host: Host, stage: Stage) -> None:
-    async with in_force(host, stage) as (profile, _):
+async def test_what_is_confirmed_stays(stage: Stage) -> None:
+    async with stage.host(rollback=BRIEF) as host, in_force(host, stage) as (profile, _):
         opened = await host.network.checkpoint(stage.interface)
         after = await change(host, stage, profile)
         await host.network.confirm(opened)
         assert await host.network.checkpoints(stage.interface) == ()
-        await host.sleep(ROLLBACK + MARGIN)
+        await host.sleep(BRIEF + MARGIN)
         assert await state(host, stage) == after
 
 
@@ -97,25 +97,25 @@ async def test_a_rolled_back_link_is_as_it_was_when_the_call_returns(host: Host,
         assert await host.network.checkpoints(stage.interface) == ()
 
 
-async def test_a_new_profile_stays_stored_and_the_link_goes_back(host: Host, stage: Stage) -> None:
-    before = await device(host, stage)
-    async with cleaned(host, stage) as profile:
+async def test_a_new_profile_stays_stored_and_the_link_goes_back(stage: Stage) -> None:
+    async with stage.host(rollback=BRIEF) as host, cleaned(host, stage) as profile:
+        before = await device(host, stage)
         await host.network.checkpoint(stage.interface)
         await host.network.stage(profile)
         await host.network.activate(UUID, stage.interface)
-        await host.sleep(ROLLBACK + MARGIN)
+        await host.sleep(BRIEF + MARGIN)
         now = await device(host, stage)
         assert (now.profile, now.state) == (before.profile, before.state)
         assert await host.network.profile(UUID) == replace(profile, others=STAGED)
 
 
-async def test_a_checkpoint_survives_the_one_who_made_it(host: Host, stage: Stage) -> None:
-    async with in_force(host, stage) as (profile, before):
-        async with stage.host() as killed:
+async def test_a_checkpoint_survives_the_one_who_made_it(stage: Stage) -> None:
+    async with stage.host(rollback=BRIEF) as host, in_force(host, stage) as (profile, before):
+        async with stage.host(rollback=BRIEF) as killed:
             opened = await killed.network.checkpoint(stage.interface)
             await change(killed, stage, profile)
         assert await host.network.checkpoints(stage.interface) == (opened,)
-        await host.sleep(ROLLBACK)
+        await host.sleep(BRIEF)
         await comes_to(host, stage, before)
 
 
@@ -125,20 +125,20 @@ async def test_another_one_may_confirm_it(host: Host, stage: Stage) -> None:
             opened = await killed.network.checkpoint(stage.interface)
             after = await change(killed, stage, profile)
         await host.network.confirm(opened)
-        await host.sleep(ROLLBACK + MARGIN)
+        assert await host.network.checkpoints(stage.interface) == ()
         assert await state(host, stage) == after
 
 
-async def test_its_time_begins_again_when_it_is_extended(host: Host, stage: Stage) -> None:
-    async with in_force(host, stage) as (profile, before):
+async def test_its_time_begins_again_when_it_is_extended(stage: Stage) -> None:
+    async with stage.host(rollback=BRIEF) as host, in_force(host, stage) as (profile, before):
         opened = await host.network.checkpoint(stage.interface)
         after = await change(host, stage, profile)
-        await host.sleep(ROLLBACK / 2)
+        await host.sleep(BRIEF / 2)
         await host.network.extend(opened)
         assert await host.network.checkpoints(stage.interface) == (opened,)
-        await host.sleep(ROLLBACK * 0.75)
+        await host.sleep(BRIEF * 0.75)
         assert await state(host, stage) == after
-        await host.sleep(ROLLBACK * 0.25)
+        await host.sleep(BRIEF * 0.25)
         await comes_to(host, stage, before)
 
 
@@ -157,11 +157,11 @@ async def test_there_is_no_checkpoint_of_a_missing_device(host: Host) -> None:
     assert await host.network.checkpoints("strixd-none0") == ()
 
 
-async def test_one_that_ran_out_says_so(host: Host, stage: Stage) -> None:
-    async with in_force(host, stage) as (profile, before):
+async def test_one_that_ran_out_says_so(stage: Stage) -> None:
+    async with stage.host(rollback=BRIEF) as host, in_force(host, stage) as (profile, before):
         opened = await host.network.checkpoint(stage.interface)
         await change(host, stage, profile)
-        await host.sleep(ROLLBACK + MARGIN)
+        await host.sleep(BRIEF + MARGIN)
         assert await host.network.checkpoints(stage.interface) == ()
         with pytest.raises(Rejected):
             await host.network.confirm(opened)
@@ -182,19 +182,16 @@ async def test_a_restarted_network_manager_has_forgotten_it_and_takes_nothing_ba
         with pytest.raises(Rejected):
             await host.network.roll_back(opened)
         await host.network.confirm(opened)
-        await host.sleep(ROLLBACK + MARGIN)
         assert await state(host, stage) == after
 
 
 async def test_a_checkpoint_of_an_earlier_network_manager_is_not_taken_for_a_new_one(host: Host, stage: Stage) -> None:
-    async with in_force(host, stage) as (profile, before):
+    async with in_force(host, stage):
         earlier = await host.network.checkpoint(stage.interface)
         stage.restart_network()
-        await host.network.checkpoint(stage.interface)
-        await change(host, stage, profile)
+        opened = await host.network.checkpoint(stage.interface)
         await host.network.confirm(earlier)
-        await host.sleep(ROLLBACK)
-        await comes_to(host, stage, before)
+        assert await host.network.checkpoints(stage.interface) == (opened,)
 
 
 async def test_what_was_done_to_the_firewall_directly_is_not_taken_back(host: Host, stage: Stage) -> None:
