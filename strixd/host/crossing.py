@@ -192,9 +192,9 @@ async def _asked(echo: socket.socket, where: tuple[str, int], request: bytes) ->
 
 
 async def _send(by: socket.socket, where: tuple[str, int], data: bytes) -> None:
-    loop = asyncio.get_running_loop()
-    await loop.sock_connect(by, where)
-    await loop.sock_sendall(by, data)
+    """A datagram socket is connected at once; what then comes in is this peer's, its errors included."""
+    by.connect(where)
+    await asyncio.get_running_loop().sock_sendall(by, data)
 
 
 def _socket(way: Way, protocol: int) -> socket.socket:
