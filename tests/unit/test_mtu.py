@@ -17,7 +17,7 @@ TWO, THREE = Peer("halo2", "192.168.100.2"), Peer("halo3", "192.168.100.3")
 ADDRESS = "192.168.100.1/30"
 LINK = Link("enp194s0np0", "50:7c:6f:00:00:01", "ice", True, 9000, 9702, (ADDRESS,))
 ASKED = Asked(9000, (TWO,), after=100.0)
-KEPT = Record(9000, "halo2", "there", 131, "boot-1")
+KEPT = Record(9000, "halo2", "there", 130_400, "boot-1")
 FAILED = Crossing(TWO.address, "failed", 130.4, "there", "")
 CROSSES = Crossing(TWO.address, "crosses", 130.4, why="")
 
@@ -49,7 +49,7 @@ def test_a_failure_is_kept_before_the_mtu_is_lowered(direction: str, way: str, w
     failed = Crossing(TWO.address, "failed", 130.4, "there" if direction == "there" else "back", "")
     told = mtu.judge(ASKED, LINK, seen(failed))
     assert told.size == 1500
-    assert told.steps == (Remember(Record(9000, "halo2", direction, 131, "boot-1")),)
+    assert told.steps == (Remember(Record(9000, "halo2", direction, 130_400, "boot-1")),)
     assert told.fact.startswith(f"MTU 9000 does not cross {way}: it is 1500 on this side until strixd-cli apply")
     assert where in told.hint
 
@@ -64,7 +64,7 @@ def test_what_is_kept_holds_without_another_try() -> None:
     ("asked", "boot"),
     [
         (replace(ASKED, size=4000), "boot-1"),
-        (replace(ASKED, after=131.5), "boot-1"),
+        (replace(ASKED, after=130.5), "boot-1"),
         (replace(ASKED, peers=(THREE,)), "boot-1"),
         (replace(ASKED, size=1500), "boot-1"),
         (ASKED, "boot-2"),
