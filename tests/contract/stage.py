@@ -222,7 +222,7 @@ class Real:
     @contextmanager
     def losing(self, size: int) -> Iterator[None]:
         chain = f"{{ type filter hook ingress device {self.interface} priority 0; meta length > {size} drop; }}"
-        _output("nft", f"table netdev contract {{ chain losing {chain} }}")
+        _output("nft", f"table netdev contract {{ chain losing {chain}; }}")
         try:
             yield
         finally:
