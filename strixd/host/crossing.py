@@ -88,36 +88,39 @@ class Pings:
         while True:
             event.clear()
             before = self._known.get(peer, Crossing(peer))
-            try:
-                sight = await sighted(way, peer, self._pace.answer)
-            except PermissionError as error:
-                now = Crossing(peer, why=f"{NO_SOCKET}: {error.strerror}")
-            else:
-                now = streak.judge(before, sight, time.time())
-            self._known[peer] = now
+            now = self._known[peer] = await self._try(way, before, streak)
             if (before.state, before.direction, before.why) != (now.state, now.direction, now.why):
                 log.debug("%s: %s %s", peer, now.state, now.direction or now.why)
                 wake(f"{way.size} bytes to {peer}: {now.state}")
             await asyncio.sleep(self._pace.soon)
-            if now.state == "crosses":
+            if streak.proven:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(event.wait(), self._pace.proven)
 
+    async def _try(self, way: Way, before: Crossing, streak: Streak) -> Crossing:
+        try:
+            sight = await sighted(way, before.peer, self._pace.answer)
+        except PermissionError as error:
+            return Crossing(before.peer, why=f"{NO_SOCKET}: {error.strerror}")
+        return streak.judge(before, sight, time.time())
+
 
 class Streak:
-    """Tries at one peer that go on to be in vain although small packets come back, and what they prove."""
+    """Tries at one peer that go on to be in vain although small packets come back, and what they prove. `proven`: the
+    last one was not in vain."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
         self._since = 0.0
-        self._arrived = False
+        self._arrived = self.proven = False
 
     def judge(self, before: Crossing, sight: Sight, now: float) -> Crossing:
         """A datagram that was seen to arrive is a proof, and silence is none: one proof in a streak counts. `at` is
         when it was certain; a failure keeps it for as long as it lasts."""
+        self.proven = sight == "crosses"
         if sight in ("crosses", "silent"):
             self._since, self._arrived = 0.0, False
-            return Crossing(before.peer, "crosses", now, why="") if sight == "crosses" else _unproven(before)
+            return Crossing(before.peer, "crosses", now, why="") if self.proven else _unproven(before)
         self._since, self._arrived = self._since or now, self._arrived or sight == "back"
         if before.state == "failed":
             return before
@@ -192,9 +195,9 @@ async def _asked(echo: socket.socket, where: tuple[str, int], request: bytes) ->
 
 
 async def _send(by: socket.socket, where: tuple[str, int], data: bytes) -> None:
-    loop = asyncio.get_running_loop()
-    await loop.sock_connect(by, where)
-    await loop.sock_sendall(by, data)
+    """A datagram socket is connected at once; what then comes in is this peer's, its errors included."""
+    by.connect(where)
+    await asyncio.get_running_loop().sock_sendall(by, data)
 
 
 def _socket(way: Way, protocol: int) -> socket.socket:

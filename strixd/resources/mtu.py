@@ -32,8 +32,8 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A failure: packets of `size` bytes are lost on the way "there" (to `peer`) or "back". `at`: seconds since the
-    epoch, rounded up; `boot`: the kernel's id of the boot in which it was seen."""
+    """A failure: packets of `size` bytes are lost on the way "there" (to `peer`) or "back". `at`: milliseconds
+    since the epoch; `boot`: the kernel's id of the boot in which it was seen."""
 
     size: int
     peer: str
@@ -145,7 +145,12 @@ def judge(asked: Asked, link: Link, seen: Seen) -> Verdict:
 
 def _counts(record: Record, size: int, asked: Asked, seen: Seen) -> bool:
     peers = [peer.name for peer in asked.peers]
-    return record.size == size > PLAIN and record.boot == seen.boot and record.at > asked.after and record.peer in peers
+    return (
+        record.size == size > PLAIN
+        and record.boot == seen.boot
+        and record.at > asked.after * 1000
+        and record.peer in peers
+    )
 
 
 def _failure(size: int, asked: Asked, seen: Seen) -> Record | None:
@@ -153,7 +158,7 @@ def _failure(size: int, asked: Asked, seen: Seen) -> Record | None:
     names = {peer.address: peer.name for peer in asked.peers}
     for one in seen.crossings:
         if one.state == "failed" and one.peer in names:
-            return Record(size, names[one.peer], one.direction, ceil(one.at), seen.boot)
+            return Record(size, names[one.peer], one.direction, ceil(one.at * 1000), seen.boot)
     return None
 
 

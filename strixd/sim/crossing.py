@@ -76,7 +76,7 @@ class SimCrossings:
         now = self._known[peer] = self._judged(before, sight)
         if (before.state, before.why) != (now.state, now.why):
             self._changed(f"crossing to {peer}")
-        self._clock.after(LATER if now.state == "crosses" else SOON, lambda: self._try(turn, peer))
+        self._clock.after(LATER if sight == "crosses" else SOON, lambda: self._try(turn, peer))
 
     def _judged(self, before: Crossing, sight: Sight) -> Crossing:
         now = self._clock.now()

@@ -70,6 +70,9 @@ class Stage(Protocol):
     def without_power(self) -> AbstractContextManager[None]:
         """Nobody here can reboot this host meanwhile."""
 
+    def losing(self, size: int) -> AbstractContextManager[None]:
+        """Packets of more bytes than this do not come in from the fabric meanwhile; larger ones still go out."""
+
     def rules(self, zone: str) -> str:
         """Rich rules of a zone in force now, one a line."""
 
@@ -87,6 +90,7 @@ class Simulated:
     def __init__(self) -> None:
         self.world = World()
         self.world.network.duplicates.add(self.taken)
+        self.world.cluster.others["halo2"].address = self.taken.partition("/")[0]
 
     @asynccontextmanager
     async def host(self, *, rollback: float = 60.0) -> AsyncIterator[Host]:
@@ -128,6 +132,11 @@ class Simulated:
 
     def restart_network(self) -> None:
         self.world.network.restart()
+
+    @contextmanager
+    def losing(self, size: int) -> Iterator[None]:
+        self.world.wire.back = size
+        yield
 
     def rules(self, zone: str) -> str:
         return "\n".join(self.world.firewalld.zones[zone].rules)
@@ -211,6 +220,15 @@ class Real:
     def restart_network(self) -> None:
         _output("systemctl", "restart", "NetworkManager")
         _output("nm-online", "--quiet", "--wait-for-startup", "--timeout=20")
+
+    @contextmanager
+    def losing(self, size: int) -> Iterator[None]:
+        chain = f"{{ type filter hook ingress device {self.interface} priority 0; meta length > {size} drop; }}"
+        _output("nft", f"table netdev contract {{ chain losing {chain}; }}")
+        try:
+            yield
+        finally:
+            _output("nft", "delete table netdev contract")
 
     def rules(self, zone: str) -> str:
         return _output("firewall-cmd", f"--zone={zone}", "--list-rich-rules")

@@ -19,8 +19,11 @@ TAKEN = "192.168.213.66/24"
 
 
 def take_address(host: Host) -> None:
-    """Another host on the cable has the address that the contracts of a duplicate one want."""
-    host.run("nmcli", "connection", "add", "type", "ethernet", "ifname", FABRIC, "con-name", "taken", "ip4", TAKEN)
+    """Another host on the cable has the address that the contracts of a duplicate one want; it takes large packets."""
+    jumbo = ("802-3-ethernet.mtu", "9000")
+    host.run(
+        *("nmcli", "connection", "add", "type", "ethernet", "ifname", FABRIC, "con-name", "taken", "ip4", TAKEN), *jumbo
+    )
     host.run("nmcli", "connection", "up", "taken")
 
 

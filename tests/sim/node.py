@@ -45,7 +45,7 @@ class Node:
 
     def __init__(self, world: World, *, count: int = 2) -> None:
         self.world = world
-        self._text = cluster_toml(count)
+        self.text = cluster_toml(count)
         self._task: asyncio.Task[None] | None = None
         self.engine: Engine | None = None
 
@@ -64,7 +64,7 @@ class Node:
         return self.engine
 
     def _read(self) -> File:
-        settings = config.parse(self._text, "cluster.toml").config
+        settings = config.parse(self.text, "cluster.toml").config
         return File(settings, config.find_node(settings, self.world.hostname, self.world.identity.macs))
 
     async def kill(self) -> None:
