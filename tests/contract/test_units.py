@@ -39,8 +39,11 @@ async def test_the_processes_of_a_unit_are_named(host: Host) -> None:
     async with unit(host, "ExecStart=/bin/sleep 30") as name:
         assert await host.units.programs(name) == ()
         await host.units.start(name)
-        await becomes(host, name, "active")
-        assert any("sleep 30" in title for title in await host.units.programs(name))
+
+        async def named() -> bool:  # a unit is active a moment before its program is there
+            return any("sleep 30" in title for title in await host.units.programs(name))
+
+        assert await until(host, named)
         await host.units.stop(name)
         assert await host.units.programs(name) == ()
 
