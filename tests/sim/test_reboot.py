@@ -21,7 +21,7 @@ AUTO = '[kernel]\nreboot = "auto"\n'
 
 def living(world: World, text: str = AUTO) -> Node:
     node = Node(world)
-    node._text = cluster_toml() + text
+    node.text = cluster_toml() + text
     return node
 
 
@@ -102,7 +102,7 @@ async def test_other_arguments_are_tried_anew() -> None:
         await rebooted(node, obeyed=False)
     await node.until(lambda status: cmdline(status).condition == "stuck", seconds=30)
     await node.kill()
-    node._text += 'arguments = ["quiet2"]\n'
+    node.text += 'arguments = ["quiet2"]\n'
     await node.start()
     await node.until(lambda _: node.world.reboots_asked == 3, seconds=30)
     assert len(json.loads(node.world.disk.files[reboots.RECORD])) == 1
@@ -115,7 +115,7 @@ async def test_a_head_whose_model_answers_waits_until_it_is_stopped() -> None:
     engine = await node.start()
     await engine.serve(MODEL, (), by="uid 0: serve")
     await node.answers(seconds=120)
-    node._text = cluster_toml() + AUTO
+    node.text = cluster_toml() + AUTO
     await node.restart()
     await node.until(answering, seconds=30)
     await node.world.clock.sleep(120)
@@ -140,7 +140,7 @@ async def test_a_model_that_never_answered_does_not_hinder() -> None:
     await engine.serve(MODEL, (), by="uid 0: serve")
     await node.until(lambda _: node.world.systemd.read(VLLM).active == "active", seconds=120)
     node.world.pace = replace(node.world.pace, load=1e6)
-    node._text = cluster_toml() + AUTO
+    node.text = cluster_toml() + AUTO
     await node.restart()
     await node.until(lambda _: node.world.reboots_asked == 1, seconds=60)
     assert not answering(node.status)
@@ -153,7 +153,7 @@ async def test_a_worker_waits_while_ranks_run_on_it() -> None:
     await node.start()
     await node.until(lambda _: node.world.systemd.active(RAY), seconds=60)
     node.world.systemd.titles[RAY] = ("raylet", "ray::IDLE", "ray::RayWorkerWrapper.execute_method")
-    node._text = cluster_toml() + AUTO
+    node.text = cluster_toml() + AUTO
     await node.restart()
     await node.world.clock.sleep(60)
     assert node.world.reboots_asked == 0
@@ -168,7 +168,7 @@ async def test_paused_is_paused() -> None:
     node = living(world(), "")
     engine = await node.start()
     await engine.pause("uid 0: pause")
-    node._text = cluster_toml() + AUTO
+    node.text = cluster_toml() + AUTO
     await node.restart()
     await node.world.clock.sleep(60)
     assert node.world.reboots_asked == 0
@@ -195,7 +195,7 @@ async def test_without_a_record_on_disk_nothing_is_rebooted() -> None:
     await node.start()
     await node.until(lambda status: cmdline(status).condition == "reboot", seconds=30)
     node.world.disk.full = True
-    node._text = cluster_toml() + AUTO
+    node.text = cluster_toml() + AUTO
     await node.restart()
     await node.world.clock.sleep(3 * AGAIN)
     assert node.world.reboots_asked == 0
