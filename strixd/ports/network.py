@@ -71,7 +71,7 @@ class Network(Protocol):
 @dataclass(frozen=True, slots=True)
 class Zone:
     """A firewalld zone of our own. `rules` are rich rules, sorted, as firewalld spells them. `others`, only ever read:
-    what else in it is not as `define_zone` would have it ("services", "not in force")."""
+    what else in it is not as `define` would have it ("services", "not in force")."""
 
     name: str
     description: str = ""
