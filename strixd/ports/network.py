@@ -155,7 +155,7 @@ class Network(Checkpoints, Protocol):
 @dataclass(frozen=True, slots=True)
 class Zone:
     """A firewalld zone of our own. `rules` are rich rules, sorted, as firewalld spells them. `others`, only ever read:
-    what else in it is not as `define_zone` would have it ("services", "not in force")."""
+    what else in it is not as `define` would have it ("services", "not in force")."""
 
     name: str
     description: str = ""
