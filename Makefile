@@ -3,13 +3,16 @@ PYTHON ?= python3
 RUN = .venv/bin/python
 PINNED = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["test"])
 
-.PHONY: demo test test-vm test-quick quick-a quick-g quick-p quick-rest clean-lab machine machine-vm
+.PHONY: demo test test-faults test-vm test-quick quick-a quick-g quick-p quick-rest clean-lab machine machine-vm
 
 demo: .venv/ready            # the product at work on two real hosts; without root, on a simulated node
 	$(RUN) -m tests.e2e.demo
 
 test: .venv/ready            # everything; needs root
 	$(RUN) -m pytest
+
+test-faults: .venv/ready     # failed and killed before and after every writing call to a real host: minutes; needs root
+	STRIXD_FAULTS=all $(RUN) -m pytest tests/lab/test_laws.py
 
 test-vm: .venv/ready machine-vm # a virtual machine boots by its boot entries, by emulation: minutes; needs root
 	$(RUN) -m pytest -s tests/vm
