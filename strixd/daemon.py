@@ -21,6 +21,7 @@ from strixd.api.listen import bind, inherited
 from strixd.api.server import Server
 from strixd.engine import memory
 from strixd.engine.engine import Engine
+from strixd.engine.lastlook import last_look
 from strixd.engine.reconcile import LATEST, Reconciler
 from strixd.engine.wish import File, Wish
 from strixd.errors import ConfigError, Refused, StrixdError
@@ -84,16 +85,22 @@ async def _run(options: argparse.Namespace, host: Host, notify: Notify) -> None:
     log.info(
         "strixd %s: %s of cluster %s, %s", __version__, node.role, whose, node.name, extra=messages.fields("STARTED")
     )
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(host.watch(loop.wake), name="watch")
-        tasks.create_task(loop.run(), name="reconcile")
-        tasks.create_task(Server(engine, listener).run(), name="serve")
-        tasks.create_task(_narrate(engine, notify), name="narrate")
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(host.watch(loop.wake), name="watch")
+            tasks.create_task(loop.run(), name="reconcile")
+            tasks.create_task(Server(engine, listener).run(), name="serve")
+            tasks.create_task(_narrate(engine, notify), name="narrate")
+    except asyncio.CancelledError:
+        await last_look(host, loop.wish, engine.status())
+        raise
 
 
 async def _narrate(engine: Engine, notify: Notify) -> None:
     """Ready after the first pass; then one line for `systemctl status`."""
     seen = await engine.changed(0)
+    while not engine.status().passes:  # told in the middle of the first one, too
+        seen = await engine.changed(seen)
     notify.ready()
     while True:
         now = engine.status()

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid5
 
-from strixd import __version__
+from strixd import __version__, fence
 from strixd.config import Config, Node, settings_hash
 from strixd.fabric import Fabric
 from strixd.orders import Orders
 from strixd.ports import Profile, Zone
 from strixd.quadlet import Container
-from strixd.resources import cmdline, firewall, image, network, ray, vllm
+from strixd.resources import cmdline, firewall, image, mtu, network, ray, vllm
 
 SETTINGS = "/etc/strixd"
 CLUSTER_KEY = f"{SETTINGS}/cluster.key"
@@ -38,14 +38,16 @@ class Desired:
     vllm: vllm.Desired | None
 
 
-def derive(config: Config, node: Node, orders: Orders) -> Desired:
+def derive(config: Config, node: Node, orders: Orders, card: str = "") -> Desired:
+    """`card`: the MAC that the profile of the fabric link is bound to, as last observed."""
+    fabric = Fabric(node.interface, node.mac, node.driver, card)
     return Desired(
-        cmdline=_cmdline(config),
-        firewall=_firewall(config, node),
-        network=_network(config, node),
+        cmdline=_cmdline(config, orders),
+        firewall=_firewall(config, node, fabric),
+        network=_network(config, node, orders, fabric),
         image=image.Desired(config.image.reference, config.image.pull, orders.update_after),
-        ray=_ray(config, node, orders),
-        vllm=_vllm(config, node, orders) if node.role == "head" else None,
+        ray=_ray(config, node, orders, fabric),
+        vllm=_vllm(config, node, orders, fabric) if node.role == "head" else None,
     )
 
 
@@ -59,11 +61,7 @@ def zone(config: Config) -> str:
     return "strixd" if switched else "trusted"
 
 
-def _fabric(node: Node) -> Fabric:
-    return Fabric(node.interface, node.mac, node.driver)
-
-
-def _cmdline(config: Config) -> cmdline.Desired:
+def _cmdline(config: Config, orders: Orders) -> cmdline.Desired:
     kernel = config.kernel
     policy = cmdline.Policy(
         iommu=kernel.iommu,
@@ -72,29 +70,42 @@ def _cmdline(config: Config) -> cmdline.Desired:
         pci_realloc=kernel.pci_realloc,
         pcie_aspm=kernel.pcie_aspm,
         arguments=kernel.arguments,
+        reboot=kernel.reboot,
     )
-    return cmdline.desired_arguments(policy)
+    return cmdline.desired_arguments(policy, orders.at)
 
 
-def _network(config: Config, node: Node) -> network.Desired:
+def _network(config: Config, node: Node, orders: Orders, fabric: Fabric) -> network.Desired:
     name = f"strixd-{config.cluster.name}"
     profile = Profile(
-        uuid=str(uuid5(_NAMESPACE, config.cluster.name)),
+        uuid=_profile_id(config),
         name=name,
-        interface=node.interface,
-        mac=node.mac,
         address=node.address,
         mtu=config.fabric.mtu,
         zone=zone(config),
         autoconnect_priority=network.PRIORITY,
     )
-    return network.Desired(_fabric(node), config.fabric.management, profile)
+    peers = tuple(mtu.Peer(other.name, str(other.ip.ip)) for other in config.nodes if other != node)
+    return network.Desired(fabric, config.fabric.management, profile, peers, orders.at)
 
 
-def _firewall(config: Config, node: Node) -> firewall.Desired:
+def _profile_id(config: Config) -> str:
+    return str(uuid5(_NAMESPACE, config.cluster.name))
+
+
+def _firewall(config: Config, node: Node, fabric: Fabric) -> firewall.Desired:
     wanted = zone(config)
     own = _own_zone(config, node) if wanted == "strixd" else None
-    return firewall.Desired(_fabric(node), config.fabric.management, wanted, own)
+    return firewall.Desired(
+        fabric=fabric,
+        management=config.fabric.management,
+        zone=wanted,
+        own=firewall.Own(own, fence.policy(config, node)) if wanted else firewall.Own(),
+        fenced=", ".join(fence.fenced(config)),
+        ephemeral=(fence.EPHEMERAL[0], fence.EPHEMERAL[-1]),
+        former=fence.NAME,
+        profile=_profile_id(config),
+    )
 
 
 def _own_zone(config: Config, node: Node) -> Zone:
@@ -130,6 +141,7 @@ def _environment(config: Config, node: Node) -> dict[str, str]:
         "NCCL_NET_GDR_LEVEL": "0",
         "NCCL_IB_TIMEOUT": "23",
         "NCCL_IB_RETRY_CNT": "7",
+        "AUTOSCALER_METRIC_PORT": str(fence.autoscaler_port(config)),
         "RAY_ADDRESS": head,
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_memory_monitor_refresh_ms": "0",
@@ -155,7 +167,7 @@ def _volumes(config: Config) -> tuple[str, ...]:
     )
 
 
-def _ray(config: Config, node: Node, orders: Orders) -> ray.Desired:
+def _ray(config: Config, node: Node, orders: Orders, fabric: Fabric) -> ray.Desired:
     container = Container(
         name=ray.NAME,
         description=f"strixd: Ray {node.role} of cluster {config.cluster.name}",
@@ -177,7 +189,7 @@ def _ray(config: Config, node: Node, orders: Orders) -> ray.Desired:
         head=_peer(config.head),
         port=config.cluster.ray_port,
         peers=tuple(_peer(other) for other in config.nodes),
-        fabric=_fabric(node),
+        fabric=fabric,
         management=config.fabric.management,
         container=container,
         reference=config.image.reference,
@@ -199,12 +211,12 @@ def _ray_start(config: Config, node: Node) -> tuple[str, ...]:
     if node.role == "head":
         role = ("--head", f"--port={port}", "--include-dashboard=false")
     counts = (f"--num-cpus={CPUS}", f"--num-gpus={node.gpus}", f"--object-store-memory={OBJECT_STORE}")
-    common = (f"--node-ip-address={address}", *counts)
+    common = (f"--node-ip-address={address}", *fence.ray_arguments(config, node), *counts)
     start = ("ray", "start", *role, *common, f"--labels=strixd-node={node.name}", "--disable-usage-stats", "--block")
     return ("python3", "/strixd/probe.py", "--socket", "/strixd/probe/socket", "--", *start)
 
 
-def _vllm(config: Config, node: Node, orders: Orders) -> vllm.Desired:
+def _vllm(config: Config, node: Node, orders: Orders, fabric: Fabric) -> vllm.Desired:
     model = orders.model
     return vllm.Desired(
         container=_vllm_container(config, node, orders) if model else None,
@@ -214,7 +226,7 @@ def _vllm(config: Config, node: Node, orders: Orders) -> vllm.Desired:
         url=api_url(config),
         key=CLUSTER_KEY if _tokens(config) else "",
         api_key=API_KEY if _open(config) else "",
-        fabric=_fabric(node),
+        fabric=fabric,
         management=config.fabric.management,
         retry_after=orders.at,
     )

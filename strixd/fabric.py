@@ -5,18 +5,21 @@ Interface names are per node and change; nothing here guesses or falls back to a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from strixd.ports import Link
 
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """How the file names the fabric link of a node; exactly one is set."""
+    """How the file names the fabric link of a node: exactly one of interface, MAC and driver is set. `card`: the MAC
+    that our stored profile is bound to, "" while there is none; it finds a named interface that is called otherwise
+    now. It is observed, no wish, and so two that differ in it alone are equal."""
 
     interface: str = ""
     mac: str = ""
     driver: str = ""
+    card: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.interface:
@@ -26,27 +29,47 @@ class Fabric:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The link, or why there is none."""
+    """The link, or why there is none. `note`: what is remarkable about the link."""
 
     link: Link | None = None
     why: str = ""
+    note: str = ""
 
 
 def pick(fabric: Fabric, links: tuple[Link, ...], *, management: tuple[str, ...] = ()) -> Pick:
     """The one link that matches. A link that carries the management path is taken only if named outright."""
     found = [link for link in links if _matches(fabric, link)]
-    if not found:
+    card = [link for link in links if fabric.interface and fabric.card and link.mac == fabric.card]
+    if found and card and found[0] not in card:
+        return Pick(why=_two_cards(found[0], card, fabric.card))
+    if not (found or card):
         there = ", ".join(sorted(link.name for link in links if link.name != "lo")) or "none"
         return Pick(why=f"no link is {fabric}; links here: {there}")
-    if len(found) > 1:
-        names = " and ".join(sorted(link.name for link in found))
-        return Pick(why=f"{fabric} fits {names}; name one of them in cluster.toml with interface or mac")
-    link = found[0]
+    if len(found or card) > 1:
+        return Pick(
+            why=f"{fabric} fits {_names(found or card)}; name one of them in cluster.toml with interface or mac"
+        )
+    return _allowed(fabric, (found or card)[0], management)
+
+
+def _allowed(fabric: Fabric, link: Link, management: tuple[str, ...]) -> Pick:
     if link.name in management:
         return Pick(why=f"{link.name} is listed in fabric.management and is never touched")
-    if link.default_route and not fabric.interface:
+    if link.default_route and link.name != fabric.interface:
         return Pick(why=f"{link.name} holds the default route; to use it all the same, name it with interface")
-    return Pick(link)
+    if fabric.interface in ("", link.name):
+        return Pick(link)
+    return Pick(link, note=f"{fabric.interface} of the file is called {link.name} now (same card, MAC {link.mac})")
+
+
+def _two_cards(named: Link, card: list[Link], mac: str) -> str:
+    """A name that went to another card meanwhile."""
+    earlier = f"{_names(card)} is the card that had it until now (MAC {mac})"
+    return f"{named.name} of the file is another card now (MAC {named.mac}), and {earlier}; name one of them with mac"
+
+
+def _names(links: list[Link]) -> str:
+    return " and ".join(sorted(link.name for link in links))
 
 
 def _matches(fabric: Fabric, link: Link) -> bool:

@@ -47,12 +47,8 @@ def edited(text: str, *, add: Iterable[str], drop: Iterable[str]) -> str:
     """`text` with every argument of `add` in force and nothing of `drop` left: "key" for any value, "key=value" for
     that one, "key:member" for a member of a list or one of several values. The same bytes when all that holds."""
     arguments, tail = parts(text)
-    before = list(arguments)
-    for what in drop:
-        arguments = _without(arguments, what)
-    for argument in add:
-        arguments = _with(arguments, argument)
-    return text if arguments == before else " ".join((*arguments, *tail))
+    after = _all_with(_all_without(arguments, drop), add)
+    return text if after == arguments else " ".join((*after, *tail))
 
 
 def markers(argument: str) -> tuple[str, ...]:
@@ -73,6 +69,58 @@ def difference(before: str, after: str) -> tuple[tuple[str, ...], tuple[str, ...
         else:
             came.append(word)
     return tuple(came), tuple(left)
+
+
+def carried(text: str, before: str, after: str) -> str:
+    """`text` with that done to it which makes `after` of `before`: for a line that somebody changed meanwhile. A value
+    of theirs in the place of ours stays; init's arguments are theirs too."""
+    if text in (before, after):
+        return after
+    arguments, tail = parts(text)
+    came, went = difference(before, after)
+    new, old = _members(after) - _members(before), _members(before) - _members(after)
+    left = _all_without(arguments, sorted(f"{name}:{member}" for name, member in old))
+    for word in went:
+        left = _exchanged(left, word, came) if key(word) not in LISTS else left
+    for word in came:
+        left = _joined(left, word, new)
+    return text if left == arguments else " ".join((*left, *tail))
+
+
+def _joined(arguments: list[str], word: str, new: set[tuple[str, str]]) -> list[str]:
+    """With `word`, of a list with its new members only, unless there is another value."""
+    name = key(word)
+    if name in LISTS:
+        return _all_with(arguments, (f"{name}={each}" for each in value(word).split(",") if (name, each) in new))
+    there = any(same(each, word) if name in SEVERAL else key(each) == name for each in arguments)
+    return arguments if there else [*arguments, word]
+
+
+def _exchanged(arguments: list[str], word: str, came: Iterable[str]) -> list[str]:
+    """Without `word`, once; what came for it stands in its place."""
+    found = next((n for n, each in enumerate(arguments) if same(each, word)), None)
+    if found is None:
+        return arguments
+    instead = [each for each in came if key(each) == key(word) and key(word) not in SEVERAL][:1]
+    return [*arguments[:found], *instead, *arguments[found + 1 :]]
+
+
+def _members(text: str) -> set[tuple[str, str]]:
+    """(list, member) for all comma lists of a line."""
+    lists = [word for word in parts(text)[0] if key(word) in LISTS]
+    return {(key(word), member) for word in lists for member in value(word).split(",") if member}
+
+
+def _all_with(arguments: list[str], add: Iterable[str]) -> list[str]:
+    for argument in add:
+        arguments = _with(arguments, argument)
+    return arguments
+
+
+def _all_without(arguments: list[str], drop: Iterable[str]) -> list[str]:
+    for what in drop:
+        arguments = _without(arguments, what)
+    return arguments
 
 
 def _with(arguments: list[str], wanted: str) -> list[str]:

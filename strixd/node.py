@@ -11,48 +11,60 @@ from pathlib import Path
 
 from strixd.api.listen import bind
 from strixd.desired import PROBE_FOLDER
-from strixd.ports import Host, Identity, Wake
+from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Host, Identity, Wake
 from strixd.resources import image, ray, vllm
 
 UNITS = (f"{ray.NAME}.service", f"{vllm.NAME}.service", image.UNIT)
+BOOT_FILES = ("/boot/loader/entries/*.conf", KERNEL_CMDLINE, DEFAULT_GRUB)
 
 
 @asynccontextmanager
-async def real_host() -> AsyncIterator[Host]:
+async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
+    """`rollback`: whole seconds until NetworkManager takes back a change of the link that was not confirmed."""
     from strixd.host.bootloader import Grubby
     from strixd.host.bus import Bus
+    from strixd.host.crossing import Pings
+    from strixd.host.effects import Sysfs
     from strixd.host.files import LocalFiles
     from strixd.host.firewalld import Firewalld
     from strixd.host.hub import HuggingFace
     from strixd.host.journal import Journald
     from strixd.host.link import KernelLinks, LinkEvents
+    from strixd.host.login import Login
     from strixd.host.networkmanager import NetworkManager
     from strixd.host.ray import RayByProbe
     from strixd.host.systemd import Systemd
     from strixd.host.vllm import VllmApi
+    from strixd.host.watchfiles import FileWatch
 
     async with Bus() as bus:
-        links, network, firewall, units = KernelLinks(), NetworkManager(bus), Firewalld(bus), Systemd(bus, UNITS)
+        links, network = KernelLinks(), NetworkManager(bus, time=rollback)
+        firewall, units = Firewalld(bus), Systemd(bus, UNITS)
         cluster, model = RayByProbe(f"{PROBE_FOLDER}/socket"), VllmApi()
+        crossings = Pings()
 
         async def watch(wake: Wake) -> None:
             def link_changed(reason: str) -> None:
                 links.forget()
+                crossings.again()
                 wake(reason)
 
             network.watch(wake)
             firewall.watch(wake)
-            with closing(LinkEvents(link_changed)):
+            with closing(LinkEvents(link_changed)), closing(FileWatch(BOOT_FILES, wake)):
                 async with asyncio.TaskGroup() as tasks:
-                    for port in (units, cluster, model):
+                    for port in (units, cluster, model, crossings):
                         tasks.create_task(port.watch(wake))
 
         yield Host(
             identity=Identity(socket.gethostname(), _boot(), tuple(link.mac for link in await links.read())),
             links=links,
+            crossings=crossings,
             network=network,
             firewall=firewall,
             boot=Grubby(),
+            kernel=Sysfs(),
+            power=Login(bus),
             units=units,
             files=LocalFiles(),
             ray=cluster,

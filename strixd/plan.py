@@ -10,9 +10,10 @@ from typing import ClassVar, Literal, Protocol, TypeVar
 
 from strixd.ports import Host
 
-Condition = Literal["ok", "waiting", "blocked", "reboot", "held", "stuck"]
+Condition = Literal["ok", "waiting", "blocked", "reboot", "ineffective", "held", "stuck"]
 """ok; waiting: something it needs is not ok yet; blocked: strixd cannot help (no carrier); reboot: true after the
-next boot; held: failed, next try at a stated time; stuck: an operator must look."""
+next boot; ineffective: set, and without the effect that it is for; held: failed, next try at a stated time; stuck: an
+operator must look."""
 
 
 class Effect(Enum):
@@ -40,7 +41,8 @@ class Step(Protocol):
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What one resource must do (`steps`), or why there is nothing to do although it is not ok (`condition`, `why`,
-    and what a person can do about it: `hint`). `facts` says in words what was observed."""
+    and what a person can do about it: `hint`). `facts` says in words what was observed. `interface`: the one network
+    interface that the plan is about, also when there are no steps."""
 
     resource: str
     steps: tuple[Step, ...] = ()
@@ -48,6 +50,7 @@ class Plan:
     why: str = ""
     hint: str = ""
     facts: tuple[str, ...] = ()
+    interface: str = ""
 
 
 D = TypeVar("D", contravariant=True)

@@ -17,7 +17,8 @@ from typing import Final, cast
 
 from strixd.api import introspection, wire
 from strixd.api.access import Access, Peer
-from strixd.api.commands import COMMANDS, Command, Reply
+from strixd.api.commands import COMMANDS, Command
+from strixd.api.follow import Reply
 from strixd.engine.door import Door
 from strixd.errors import Refused, StrixdError, Unavailable
 
@@ -164,7 +165,9 @@ class Connection:
             raise wire.Fault("ExpectedMore")
         follows = command.follow is not None and not call.oneway and (call.more or command.act is None)
         if command.act is not None:
-            reply = await command.act(self._service.door, arguments)
+            reply = await command.act(self._service.door, arguments, command.by(self._peer))
+            if command.settle is not None and not follows:
+                await command.settle(self._service.door)
             await self._reply(call, reply, continues=follows)
         if follows:
             await self._follow(command, arguments)

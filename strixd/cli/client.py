@@ -1,7 +1,7 @@
 """The control socket from the client's side.
 
 While the daemon restarts systemd holds the socket: a new connection waits. One that was open is dropped without a
-reply, and the question is put again for up to PATIENCE: every method may be asked twice.
+reply, and the question is put again for up to PATIENCE: every method but Undo may be asked twice.
 """
 
 from __future__ import annotations
@@ -36,10 +36,12 @@ class Dropped(Exception):
     """The connection ended before the last reply."""
 
 
-def call(path: str, method: str, parameters: wire.Message | None = None, *, patience: float = _ANSWER) -> wire.Message:
-    """One reply. Raises Unavailable, or Remote with the daemon's own error."""
+def call(
+    path: str, method: str, parameters: wire.Message | None = None, *, patience: float = _ANSWER, again: bool = True
+) -> wire.Message:
+    """One reply. `again`: the method may be asked twice. Raises Unavailable, or Remote with the daemon's own error."""
     end = time.monotonic() + patience
-    for reply in replies(path, method, lambda: parameters or {}):
+    for reply in replies(path, method, lambda: parameters or {}, again=again):
         if reply is not None:
             return reply
         if time.monotonic() > end:
@@ -53,7 +55,7 @@ def stream(path: str, method: str, parameters: wire.Message | None = None) -> It
 
 
 def replies(
-    path: str, method: str, parameters: Callable[[], wire.Message], *, more: bool = False
+    path: str, method: str, parameters: Callable[[], wire.Message], *, more: bool = False, again: bool = True
 ) -> Iterator[wire.Message | None]:
     """As stream(). `parameters` is asked anew for each try."""
     dropped = 0.0  # when; 0: it is not
@@ -66,6 +68,9 @@ def replies(
             return
         except Dropped:
             dropped = dropped or time.monotonic()
+        if not again:
+            text = f"Cannot tell what became of {method}: strixd hung up before it answered"
+            raise Unavailable(text, hint="strixd-cli history    tells what was done")
         if time.monotonic() - dropped > PATIENCE:
             raise Unavailable(f"Cannot call {method}: strixd at {path} hangs up without an answer", hint=_RUNS)
         time.sleep(0.1)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from strixd.api import wire
 from strixd.cli import client, terminal
 from strixd.cli.parse import Asked
-from strixd.cli.screen import View, clock, printable, screen
+from strixd.cli.screen import LEFT_ALONE, View, changing, clock, printable, screen
 from strixd.cli.terminal import say
 from strixd.errors import Refused
 
@@ -47,13 +47,23 @@ def _show(before: View | None, status: View) -> None:
 
 def changes(before: View | None, after: View) -> Iterator[str]:
     """What a reader of a log wants to know of a new status; pure. All of it when there was none before."""
-    old = before or {"phase": "", "resources": [], "members": [], "problem": ""}
+    old = before or {"phase": "", "resources": [], "members": [], "problem": "", "change": None, "released": []}
     if after["phase"] != old["phase"]:
         yield f"phase: {after['phase']}"
     if after["problem"] != old["problem"]:
         yield f"cluster.toml: {printable(after['problem']) or 'good again'}"
+    yield from _settings(old, after)
     yield from _changed("resources", _resource, old, after)
     yield from _changed("members", _member, old, after)
+
+
+def _settings(old: View, after: View) -> Iterator[str]:
+    """The change under way, and what undo has let go."""
+    if after["change"] and after["change"] != old["change"]:
+        yield printable(f"changing: {changing(after['change'])}")
+    if after["released"] != old["released"]:
+        names = printable(", ".join(after["released"]))
+        yield f"released: {LEFT_ALONE.format(names) if names else 'nothing any more'}"
 
 
 def _changed(kind: str, tell: Callable[[View], str], old: View, after: View) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 
 from strixd import __version__
 from strixd.cli import client, terminal
@@ -37,12 +38,13 @@ def plan(asked: Asked) -> int:
 def plan_lines(plans: list[View]) -> list[str]:
     """What would be done, resource by resource; pure."""
     lines = [line for each in plans for line in _steps(each)]
-    steps = sum(len(each["steps"]) for each in plans)
+    steps = [step for each in plans for step in each["steps"]]
     ok = ", ".join(each["resource"] for each in plans if not _steps(each))
     if ok:
         lines.append(f"nothing to do: {ok}")
     if steps:
-        lines.append(f"{steps} step{'s' if steps != 1 else ''}; strixd-cli plan --rollback shows the way back")
+        reboot = ", and a reboot after that" if any(step["effect"] == "reboot" for step in steps) else ""
+        lines.append(f"{len(steps)} step{'s' if len(steps) != 1 else ''}{reboot}; strixd-cli apply takes them")
     return lines
 
 
@@ -50,8 +52,13 @@ def _steps(each: View) -> list[str]:
     named = [f"{each['resource']} is {each['condition']}: {printable(each['why'])}"] if each["why"] else []
     if each["steps"] and not named:
         named = [each["resource"]]
-    later = {"now": "", "reboot": " (takes effect with a reboot)"}
-    return named + [f"  {printable(step['text'])}{later[step['effect']]}" for step in each["steps"]]
+    return named + [line for step in each["steps"] for line in _step(step)]
+
+
+def _step(step: View) -> Iterator[str]:
+    yield f"  {printable(step['text'])}{' (needs a reboot)' if step['effect'] == 'reboot' else ''}"
+    if step["undo"]:
+        yield f"    back: {printable(step['undo'])}"
 
 
 def rollback_lines(plans: list[View]) -> list[str]:

@@ -1,10 +1,9 @@
-"""stop, apply, pause, resume and image update: one order, and one sentence about what it means."""
+"""stop, pause, resume and image update: one order, and one sentence about what it means."""
 
 from __future__ import annotations
 
 from strixd.cli import client
 from strixd.cli.parse import Asked
-from strixd.cli.screen import printable
 from strixd.cli.terminal import say
 
 
@@ -29,16 +28,4 @@ def resume(asked: Asked) -> int:
 def image_update(asked: Asked) -> int:
     client.call(asked.socket, "UpdateImage")
     say("ordered: the newest image is fetched and taken; strixd-cli watch shows it")
-    return 0
-
-
-def apply(asked: Asked) -> int:
-    """A pass has been made when the call returns, so the status tells what came of it."""
-    client.call(asked.socket, "Apply", patience=600)
-    status = client.call(asked.socket, "Status")["status"]
-    assert isinstance(status, dict)
-    say(f"applied: cluster.toml is in force, {status['node']} is {status['phase']}")
-    for each in status["resources"]:
-        if each["condition"] != "ok":
-            say(printable(f"  {each['name']} is {each['condition']}: {each['why']}"))
     return 0

@@ -42,7 +42,7 @@ def parse(arguments: list[str]) -> Asked:
     line, rest = _split(arguments)
     asked, words = _read(line)
     if asked.has("--help"):
-        return _help_on(asked.command)
+        return _help_on(asked)
     _place(asked, words)
     if rest and not asked.command.rest:
         raise _wrong(asked.command, f'takes nothing after "--", so not "{rest[0]}"')
@@ -67,7 +67,7 @@ def _read(line: list[str]) -> tuple[Asked, list[str]]:
         if token.startswith("-") and token != "-":
             _option(token, line, given, asked.command if asked else None)
         elif asked is None:
-            asked = Asked(_command(token, line))
+            asked = _command(token, line)
         else:
             words.append(token)
     asked = asked or _without_command(given)
@@ -83,31 +83,35 @@ def _without_command(given: dict[str, str]) -> Asked:
     raise Refused("no command is given", hint='"strixd-cli help" lists them; "strixd-cli status" is a good first one')
 
 
-def _help_on(command: Command) -> Asked:
+def _help_on(asked: Asked) -> Asked:
+    return asked if asked.command is HELP_COMMAND else _help(asked.command.name)
+
+
+def _help(name: str) -> Asked:
+    """On a command or a group of them."""
     asked = Asked(HELP_COMMAND)
-    if command is not HELP_COMMAND:
-        asked.words = dict(zip(("COMMAND", "SUBCOMMAND"), command.name.split(), strict=False))
+    asked.words = dict(zip(("COMMAND", "SUBCOMMAND"), name.split(), strict=False))
     return asked
 
 
-def _command(token: str, line: list[str]) -> Command:
+def _command(token: str, line: list[str]) -> Asked:
     if token in _GROUPS:
         return _subcommand(token, line)
     if token in _BY_NAME:
-        return _BY_NAME[token]
+        return Asked(_BY_NAME[token])
     names = {name.split()[0] for name in _BY_NAME}
     raise Refused(f'there is no command "{token}"{meant(token, names)}', hint='"strixd-cli help" lists all commands')
 
 
-def _subcommand(group: str, line: list[str]) -> Command:
+def _subcommand(group: str, line: list[str]) -> Asked:
     seconds = [name.split()[1] for name in _BY_NAME if name.startswith(f"{group} ")]
     if line and not line[0].startswith("-"):
         second = line.pop(0)
         if second in seconds:
-            return _BY_NAME[f"{group} {second}"]
+            return Asked(_BY_NAME[f"{group} {second}"])
         problem = f'there is no command "{group} {second}"{meant(second, seconds)}'
     elif "--help" in line or "-h" in line:
-        return HELP_COMMAND
+        return _help(group)
     else:
         problem = f'"{group}" needs one more word: {" or ".join(seconds)}'
     raise Refused(problem, hint=" or ".join(f'"strixd-cli {group} {second}"' for second in seconds))
@@ -123,9 +127,13 @@ def _option(token: str, line: list[str], given: dict[str, str], command: Command
         if not line:
             raise _wrong(command, f"{option.name} needs a value: {option.name} {option.value}")
         value = line.pop(0)
-    if option.number and not (value.isascii() and value.isdecimal() and len(value) < 10):
+    if option.number and not _is_number(value):
         raise _wrong(command, f'{option.name} needs a whole number, not "{value}"')
     given[option.name] = value
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
 
 
 def _known(name: str, command: Command | None) -> Option:
@@ -157,6 +165,8 @@ def _chosen(command: Command, place: Word, word: str) -> str:
     if place.choices and word not in place.choices:
         among = ", ".join(place.choices)
         raise _wrong(command, f'"{word}" is none of {among}{meant(word, place.choices)}')
+    if place.number and not _is_number(word):
+        raise _wrong(command, f'{place.name} needs a whole number, not "{word}"')
     return word
 
 

@@ -28,6 +28,7 @@ def screen(status: View, now: float, *, width: int = 80, paint: Paint = plain) -
     status = _cleaned(status)
     sections = (
         [*_head(status, now, paint), *_labelled("problem", problem)],
+        [*_change(status["change"], now), *_released(status["released"])],
         _model(status, now),
         _members(status["members"]),
         _resources(status["resources"], now, paint),
@@ -91,6 +92,27 @@ def _head(status: View, now: float, paint: Paint) -> Iterator[str]:
     amiss = ", ".join(each["name"] for each in status["resources"] if each["condition"] != "ok")
     but = f", but look at {amiss}:" if phase == "ready" and amiss else ""
     yield f"{paint(phase, phase)}{but} since {when(status['since'], now)}{seen}"
+
+
+def _change(change: View | None, now: float) -> Iterator[str]:
+    if change is not None:
+        yield from _labelled("changing", [changing(change), f"since {when(change['began'], now)}, by {change['by']}"])
+
+
+def changing(change: View) -> str:
+    """Also for watch: "step 2 of 5: set the MTU of enp1s0 to 9000"."""
+    taken, steps = change["taken"], change["steps"]
+    if taken < len(steps):
+        return f"step {taken + 1} of {len(steps)}: {steps[taken]['text']}"
+    return f"all {len(steps)} steps are taken; looking whether it holds"
+
+
+def _released(names: list[str]) -> Iterator[str]:
+    if names:
+        yield from _labelled("released", [LEFT_ALONE.format(", ".join(names))])
+
+
+LEFT_ALONE = "{}: left alone since undo; strixd-cli apply takes it up again"
 
 
 def _model(status: View, now: float) -> Iterator[str]:
@@ -157,23 +179,32 @@ def _incident(incident: View | None, now: float) -> Iterator[str]:
 
 
 def _next(status: View) -> Iterator[str]:
-    model, phase = status["model"], status["phase"]
+    if advice := _amends(status) or _use(status):
+        yield from _labelled("next", [advice])
+
+
+def _amends(status: View) -> str:
+    """What to do about what is not as it should be, the most telling first."""
     needed = [each for each in status["resources"] if each["name"] != "cmdline"]  # whose own line says what to do
     amiss = [each["name"] for each in needed if each["condition"] in ("held", "stuck", "blocked")]
-    if phase == "paused":
-        yield from _labelled("next", ["strixd-cli resume"])
-    elif any(each["condition"] == "reboot" for each in status["resources"]):
-        yield from _labelled("next", ["systemctl reboot (kernel arguments are written, and not what runs)"])
-    elif amiss:
-        yield from _labelled("next", [f"strixd-cli logs{_unit(amiss)}"])
-    elif status["problem"]:
-        yield from _labelled("next", ["sudoedit /etc/strixd/cluster.toml && strixd-cli apply"])
-    elif phase in ("starting", "converging", "degraded"):
-        yield from _labelled("next", ["strixd-cli watch"])
-    elif model is None and status["role"] == "head":
-        yield from _labelled("next", ["strixd-cli serve MODEL"])
-    elif model is not None and model["answeredAt"]:
-        yield from _labelled("next", [f"curl {model['url']}/v1/models"])
+    if status["phase"] == "paused":
+        return "strixd-cli resume"
+    if any(each["condition"] == "reboot" for each in status["resources"]):
+        return "systemctl reboot (kernel arguments are written, and not what runs)"
+    if status["released"]:
+        return "strixd-cli apply (takes up again what undo has let go)"
+    if amiss:
+        return f"strixd-cli logs{_unit(amiss)}"
+    return "sudoedit /etc/strixd/cluster.toml && strixd-cli apply" if status["problem"] else ""
+
+
+def _use(status: View) -> str:
+    model = status["model"]
+    if status["phase"] in ("starting", "converging", "degraded"):
+        return "strixd-cli watch"
+    if model is None:
+        return "strixd-cli serve MODEL" if status["role"] == "head" else ""
+    return f"curl {model['url']}/v1/models" if model["answeredAt"] else ""
 
 
 def _unit(amiss: list[str]) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 
 from strixd.api import wire
-from strixd.cli import client, terminal
+from strixd.cli import client
 from strixd.cli.parse import Asked
 from strixd.cli.screen import View, printable
 from strixd.cli.terminal import say
+from strixd.cli.waiting import Waiting
 
 INTERRUPTED = 130
 _WORDS = {
@@ -18,7 +19,6 @@ _WORDS = {
     "load": "model loaded",
     "completion": "first completion",
 }
-_BACK = "\r\x1b[K"  # to the beginning of the line, and nothing on it
 
 
 def serve(asked: Asked) -> int:
@@ -37,14 +37,13 @@ def serve(asked: Asked) -> int:
 
 
 class Teller:
-    """One line per stage that is done, and on a terminal a last line that lives."""
+    """One line per stage that is done, and what is being waited for."""
 
     def __init__(self, began: float) -> None:
-        self._began = began
         self._done: list[str] = []
         self._doing = ""
-        self._live = terminal.is_terminal()
-        self._columns = terminal.columns()
+        self._waiting = Waiting(began)
+        self.clear = self._waiting.clear
 
     def hear(self, progress: View | None, now: float) -> None:
         """A reply, or None when a second has gone by."""
@@ -53,23 +52,15 @@ class Teller:
         elif progress is not None and progress["stage"] not in self._done:  # after a reconnection all come again
             self._done.append(progress["stage"])
             self._doing = ""
-            self.clear()
-            say(line(progress, now - self._began))
-        if self._live and len(self._done) < len(_WORDS):
-            self._write(bar(len(self._done), self._doing, now - self._began)[: self._columns - 1])
-
-    def clear(self) -> None:
-        if self._live:
-            self._write("")
-
-    def _write(self, text: str) -> None:
-        terminal.put(_BACK + text)
+            self._waiting.say(line(progress), now)
+        if len(self._done) < len(_WORDS):
+            self._waiting.show(self._doing, now, bar=bar(len(self._done)))
 
 
-def line(progress: View, elapsed: float) -> str:
+def line(progress: View) -> str:
     words = _WORDS.get(progress["stage"], progress["stage"])
-    return f"{elapsed:7.1f} s  {words}{': ' if progress['text'] else ''}{printable(progress['text'])}"
+    return f"{words}{': ' if progress['text'] else ''}{printable(progress['text'])}"
 
 
-def bar(done: int, doing: str, elapsed: float) -> str:
-    return f"{elapsed:7.1f} s  [{'#' * done}{'.' * (len(_WORDS) - done)}] {doing}"
+def bar(done: int) -> str:
+    return f"[{'#' * done}{'.' * (len(_WORDS) - done)}] "

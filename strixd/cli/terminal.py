@@ -23,6 +23,7 @@ _COLOURS = {
     "starting": "33",
     "held": "33",
     "reboot": "33",
+    "ineffective": "33",
     "paused": "33",
     "blocked": "31",
     "stuck": "31",

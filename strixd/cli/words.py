@@ -20,15 +20,18 @@ class Option:
 
 
 class Word:
-    """A place on the command line. `choices`: what may stand there (anything when empty)."""
+    """A place on the command line. `choices`: what may stand there (anything when empty); `number`: a whole number."""
 
-    __slots__ = ("about", "choices", "name", "optional")
+    __slots__ = ("about", "choices", "name", "number", "optional")
 
-    def __init__(self, name: str, about: str, *, choices: tuple[str, ...] = (), optional: bool = False) -> None:
+    def __init__(
+        self, name: str, about: str, *, choices: tuple[str, ...] = (), optional: bool = False, number: bool = False
+    ) -> None:
         self.name = name
         self.about = about
         self.choices = choices
         self.optional = optional
+        self.number = number
 
 
 class Command:
@@ -101,15 +104,36 @@ COMMANDS = (
         "look:plan",
         "what would change now, as steps; changes nothing",
         options=(Option("--rollback", "the steps back instead, in their order"), _JSON),
-        detail="Reads cluster.toml and the host at this moment.",
+        detail="Reads cluster.toml and the host at this moment. Each step is shown with the step back.",
         examples=("strixd-cli plan", "strixd-cli plan --rollback"),
     ),
     Command(
         "apply",
-        "order:apply",
+        "change:apply",
         "read cluster.toml again, lift every hold, and make it so",
-        detail="Ends after a pass over all resources.",
+        detail="Kernel arguments, link and firewall are one change: it holds, or all of it is taken back. Tells each "
+        "step, and ends after a pass over all resources; with status 1 when one of these settings was tried in vain. "
+        "What undo has left alone is taken up again. Ctrl-C only ends the command.",
         examples=("sudoedit /etc/strixd/cluster.toml && strixd-cli apply",),
+    ),
+    Command(
+        "history",
+        "change:history",
+        "what strixd changed in the settings of this host: when, for whom",
+        words=(Word("N", "so many changes (else 10)", optional=True, number=True),),
+        options=(_JSON,),
+        detail="The newest first. A change is done, failed (all of it was taken back), undone (by strixd-cli undo), or "
+        'left over (not all could be taken back: a person must look). "drift" stands for a setting that somebody else '
+        "had changed.",
+        examples=("strixd-cli history", "strixd-cli history 50 --json"),
+    ),
+    Command(
+        "undo",
+        "change:undo",
+        "take back the newest change of settings that is done",
+        detail="As a new change, which holds or is taken back as any other. Its settings are then left alone, over "
+        "reboots too, until strixd-cli apply. strixd-cli history tells which change it will be.",
+        examples=("strixd-cli undo",),
     ),
     Command(
         "watch",

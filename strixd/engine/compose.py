@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from strixd import __version__
 from strixd.desired import api_url
 from strixd.engine.phase import phase
-from strixd.engine.status import Incident, MemberView, ModelView, ResourceView, Status
+from strixd.engine.status import ChangeView, Incident, MemberView, ModelView, ResourceView, Status
 from strixd.engine.wish import Wish
 from strixd.ports import Member
 from strixd.resources import ray, vllm
@@ -21,6 +21,7 @@ class Told:
     views: Mapping[str, ResourceView]
     seen: Mapping[str, object]
     incident: Incident | None
+    change: ChangeView | None
     passes: int
     since: float
     at: float
@@ -45,6 +46,8 @@ def status(wish: Wish, told: Told) -> Status:
         members=_members(wish, told.seen.get("ray")),
         model=_model(wish, told),
         incident=told.incident,
+        change=told.change,
+        released=wish.orders.released,
     )
 
 

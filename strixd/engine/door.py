@@ -1,15 +1,17 @@
 """What may be asked of the engine: all that the control socket knows of it. Commands only record an order and wake
-the one loop that changes the host; none of them changes the host itself."""
+the one loop that changes the host; none of them changes the host itself.
+
+`by` says who asks, and with which command: "uid 1000: apply"."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from strixd.engine.status import PlanView, Status
+from strixd.engine.status import ChangeView, PlanView, Status
 
 
 class Door(Protocol):
-    """Implemented by engine.reconcile.Engine."""
+    """Implemented by engine.engine.Engine."""
 
     def status(self) -> Status:
         """As of the last pass."""
@@ -24,14 +26,23 @@ class Door(Protocol):
     async def preview(self) -> tuple[PlanView, ...]:
         """Reads cluster.toml and the host now, and says what an apply would do. Changes nothing. Raises ConfigError."""
 
-    async def apply(self) -> None:
-        """Reads cluster.toml again and lifts every hold; returns after a pass. Raises ConfigError."""
+    def history(self, count: int) -> tuple[ChangeView, ...]:
+        """The newest changes of the host's settings, at most so many, the newest first. None that still runs."""
 
-    async def serve(self, model: str, arguments: tuple[str, ...]) -> None:
-        """Records the order, durably. Refused on a worker, with the head's name and address."""
+    async def apply(self, by: str) -> None:
+        """Reads cluster.toml again, lifts every hold, takes up what undo let go, and wakes the loop; returns when that
+        is recorded. What came of it, a status tells that is as new as ordered(). Raises ConfigError."""
 
-    async def stop(self) -> None: ...
-    async def pause(self) -> None: ...
-    async def resume(self) -> None: ...
-    async def update_image(self) -> None:
+    async def undo(self, by: str) -> ChangeView:
+        """Takes back the newest change that is done and not yet undone, lets its resources go until the next apply,
+        and returns that change as it is afterwards. Refused when there is none. Raises what the taking back met."""
+
+    async def serve(self, model: str, arguments: tuple[str, ...], *, by: str) -> None:
+        """Records the order, durably. Refused on a worker, with the head's name and address; the name of the model and
+        the arguments are known to make sense (api/sanity.py)."""
+
+    async def stop(self, by: str) -> None: ...
+    async def pause(self, by: str) -> None: ...
+    async def resume(self, by: str) -> None: ...
+    async def update_image(self, by: str) -> None:
         """Orders the newest image of the configured reference; the recorded digest gives way to it."""

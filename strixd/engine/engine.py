@@ -10,8 +10,9 @@ from typing import Any
 from strixd import messages
 from strixd.engine import memory, views
 from strixd.engine.reconcile import Reconciler
-from strixd.engine.status import PlanView, Status
-from strixd.errors import Refused, StrixdError
+from strixd.engine.record import Change
+from strixd.engine.status import ChangeView, PlanView, Status
+from strixd.errors import Refused, Rejected, StrixdError
 from strixd.orders import Orders
 from strixd.ports import Files
 
@@ -46,10 +47,36 @@ class Engine:
             return PlanView(resource.name, (), "blocked", str(failure))
         return PlanView(resource.name, views.steps(plan), plan.condition, plan.why)
 
-    async def apply(self) -> None:
+    async def apply(self, by: str) -> None:
         self.reread()
-        await self._order(replace(self._orders, at=self._loop.host.now()), "apply")
+        await self._order(replace(self._orders, at=self._now(), released=(), undo=""), "apply", by)
+
+    def history(self, count: int) -> tuple[ChangeView, ...]:
+        changes = reversed(self._loop.settings.history[-count:] if count > 0 else ())
+        return tuple(change.view(taken=len(change.parts)) for change in changes)
+
+    async def undo(self, by: str) -> ChangeView:
+        """The order comes first, so that a crash in between ends in what was asked for; it is taken back when it
+        cannot be done."""
+        before, change = self._orders, self._last_done()
+        released = tuple(sorted({*before.released, *together(change.resources)}))
+        await self._order(replace(before, released=released, undo=change.id, at=self._now()), f"undo {change.id}", by)
         await self._loop.after_pass()
+        now = next((each for each in self._loop.settings.history if each.id == change.id), change)
+        if now.outcome != "undone":
+            last = self._loop.settings.history[-1]
+            await self._order(replace(self._orders, released=before.released, undo=""), f"no undo of {change.id}", by)
+            raise Rejected(f"Cannot undo change {change.id}: {last.why}", hint="strixd-cli history; strixd-cli status")
+        return now.view(taken=len(now.parts))
+
+    def _last_done(self) -> Change:
+        """The newest change that is in force; one that takes another back is none."""
+        if self._orders.paused:
+            raise Refused("Cannot undo: strixd is paused", hint="strixd-cli resume, then strixd-cli undo")
+        for change in reversed(self._loop.settings.history):
+            if change.outcome == "done" and not change.undoes and change.undo():
+                return change
+        raise Refused("Cannot undo: there is no change that is done and not yet undone", hint="strixd-cli history")
 
     def reread(self) -> None:
         """Raises ConfigError, after noting it in the status: the last good file stays in force."""
@@ -62,26 +89,22 @@ class Engine:
         finally:
             self._loop.wake("cluster.toml was read again")
 
-    async def serve(self, model: str, arguments: tuple[str, ...]) -> None:
+    async def serve(self, model: str, arguments: tuple[str, ...], *, by: str) -> None:
         self._only_on_head()
-        if model.startswith(("-", ".")) or {"", "..", "."} & set(model.split("/")) or any(map(str.isspace, model)):
-            raise Refused(
-                f"Cannot serve {model!r}: not the name of a model", hint="for example Qwen/Qwen3-235B-A22B-GPTQ-Int4"
-            )
-        await self._order(replace(self._orders, model=model, arguments=arguments, at=self._now()), f"serve {model}")
+        await self._order(replace(self._orders, model=model, arguments=arguments, at=self._now()), f"serve {model}", by)
 
-    async def stop(self) -> None:
+    async def stop(self, by: str) -> None:
         self._only_on_head()
-        await self._order(replace(self._orders, model="", arguments=(), at=self._now()), "stop")
+        await self._order(replace(self._orders, model="", arguments=(), at=self._now()), "stop", by)
 
-    async def pause(self) -> None:
-        await self._order(replace(self._orders, paused=True), "pause")
+    async def pause(self, by: str) -> None:
+        await self._order(replace(self._orders, paused=True), "pause", by)
 
-    async def resume(self) -> None:
-        await self._order(replace(self._orders, paused=False, at=self._now()), "resume")
+    async def resume(self, by: str) -> None:
+        await self._order(replace(self._orders, paused=False, at=self._now()), "resume", by)
 
-    async def update_image(self) -> None:
-        await self._order(replace(self._orders, update_after=self._now(), at=self._now()), "image update")
+    async def update_image(self, by: str) -> None:
+        await self._order(replace(self._orders, update_after=self._now(), at=self._now()), "image update", by)
 
     @property
     def _orders(self) -> Orders:
@@ -99,15 +122,22 @@ class Engine:
                 f"Cannot do that on {file.node.name}: it is a worker", hint=f"run the command on the head, {where}"
             )
 
-    async def _order(self, orders: Orders, words: str) -> None:
-        """On disk before it counts."""
+    async def _order(self, orders: Orders, words: str, by: str) -> None:
+        """On disk before it counts. `by` begins with who asks."""
         async with self._writing:
             await memory.save_orders(self._files, orders)
             self._loop.wish = replace(self._loop.wish, orders=orders)
-        log.info("Ordered: %s", words, extra=messages.fields("ORDER"))
+        log.info("Ordered: %s (%s)", words, by.partition(":")[0], extra=messages.fields("ORDER"))
         self._loop.lift()
+        self._loop.settings.cause = by
         self._loop.wake(words)
 
     @property
     def _files(self) -> Files:
         return self._loop.host.files
+
+
+def together(resources: tuple[str, ...]) -> tuple[str, ...]:
+    """What can only be left alone together: with the profile of the link goes its zone."""
+    link = ("firewall", "network")
+    return (*resources, *link) if set(link) & set(resources) else resources

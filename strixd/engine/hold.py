@@ -12,7 +12,7 @@ FIRST, LONGEST = 5.0, 600.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """`key`: what was wanted and planned when it failed."""
+    """`key`: what was wanted and planned when it failed; None: whatever is planned."""
 
     key: object
     until: float
@@ -20,7 +20,7 @@ class Hold:
     failure: StrixdError
 
     def holds(self, key: object, now: float) -> bool:
-        return key == self.key and now < self.until
+        return self.key is None or (key == self.key and now < self.until)
 
 
 def hold(before: Hold | None, key: object, failure: StrixdError, now: float) -> Hold:

@@ -29,7 +29,7 @@ async def load_orders(files: Files) -> Orders:
         return Orders()
     try:
         raw = json.loads(text)
-        return Orders(**{**raw, "arguments": tuple(raw["arguments"])})
+        return Orders(**{**raw, "arguments": tuple(raw["arguments"]), "released": tuple(raw.get("released", ()))})
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         hint = f"mend it, or rm {ORDERS} and give the order again: strixd-cli serve MODEL"
         raise Refused(f"Cannot read the orders in {ORDERS}: {error!r}", hint=hint) from None

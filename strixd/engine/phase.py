@@ -13,6 +13,7 @@ _WORST: tuple[tuple[Condition, Phase], ...] = (
     ("held", "degraded"),
     ("blocked", "degraded"),
     ("reboot", "degraded"),
+    ("ineffective", "degraded"),
     ("waiting", "converging"),
 )
 

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from strixd import messages
 from strixd.engine import compose as status
-from strixd.engine import incident as incidents
 from strixd.engine import memory, views
-from strixd.engine.apply import Outcome, apply
+from strixd.engine.accounts import Incidents, on_disk
+from strixd.engine.apply import Begun, begin
 from strixd.engine.hold import Hold, hold
-from strixd.engine.status import Incident, ResourceView, Status
+from strixd.engine.reboot import Reboots
+from strixd.engine.settings import Settings
+from strixd.engine.status import ResourceView, Status
 from strixd.engine.supervise import Restart, paced, verdict
 from strixd.engine.wish import Wish
 from strixd.errors import StrixdError
 from strixd.plan import Plan, Resource, Step
 from strixd.ports import Host
+from strixd.resources import network
 from strixd.workload import Start
 
 log = logging.getLogger("strixd")
@@ -45,21 +47,18 @@ class Reconciler:
         self._wanted = wish.wanted()
         self._beat = beat
         self._wake = asyncio.Event()
-        self._told = asyncio.Condition()
+        self._news = asyncio.Event()
+        self.settings = Settings(host, self._took)
         self._version = 0
         self._begun = self._passes = 0
         self._views: dict[str, ResourceView] = {}
         self._seen: dict[str, object] = {}
         self._holds: dict[str, Hold] = {}
         self._runs: dict[str, tuple[object, tuple[float, ...]]] = {}
-        self._incident: Incident | None = None
-        self._past: tuple[Incident, ...] = ()
-        self._answered_under: object = None
-        self._failed: tuple[str, str] = ("", "")
-        self._guessed = False
-        self._started = 0.0
+        self._incidents = Incidents(host)
         self._moved = self._since = host.now()
         self._status: Status | None = None
+        self._reboots = Reboots(host)
 
     def wake(self, reason: str) -> None:
         log.debug("Looking again: %s", reason)
@@ -69,13 +68,14 @@ class Reconciler:
         """Forget every hold: a person asked."""
         self._holds.clear()
         self._runs.clear()
+        self.settings.lift()
 
     def status(self) -> Status:
         return self._status or self._compose()
 
     async def changed(self, seen: int) -> int:
-        async with self._told:
-            await self._told.wait_for(lambda: self._version > seen)
+        while self._version <= seen:
+            await self._news.wait()
         return self._version
 
     async def after_pass(self) -> None:
@@ -86,7 +86,8 @@ class Reconciler:
             seen = await self.changed(seen)
 
     async def run(self) -> None:
-        self._past = await memory.load_incidents(self.host.files)
+        await self._incidents.load()
+        await self.settings.load()
         while True:
             await self._pass()
             self._beat()
@@ -110,26 +111,45 @@ class Reconciler:
     async def _pass(self) -> None:
         self._wake.clear()
         self._begun += 1
-        begun, self._failed, at = self._begun, ("", ""), self.host.now()
+        begun, at = self._begun, self.host.now()
+        self._incidents.look_again()
         if self._wish is not self.wish:
             self._wish, self._wanted = self.wish, self.wish.wanted()
         await self._keep_file()
         before = {name: (view.condition, view.why) for name, view in self._views.items()}
+        await self._tend_settings()
         for resource, desired in self._wanted:
-            self._note(await self._tend(resource, desired))
+            if resource.supervised:
+                self._note(await self._tend(resource, desired))
         for name in set(self._views) - {resource.name for resource, _ in self._wanted}:
             del self._views[name]
         if before != {name: (view.condition, view.why) for name, view in self._views.items()}:
             self._moved = self.host.now()
-        await self._account(at)
+        await self._incidents.account(self._wish, self._views, at)
+        self._views.update(await self._reboots.after_pass(self._wish, self._views, self._seen))
         self._passes = begun
-        await self._tell()
+        self._tell()
 
     async def _keep_file(self) -> None:
         """The file in force is the last good one."""
         if self._kept != self._wish.file.text:
             self._kept = self._wish.file.text
-            await _on_disk(memory.save_last_good(self.host.files, self._kept))
+            await on_disk(memory.save_last_good(self.host.files, self._kept))
+
+    async def _tend_settings(self) -> None:
+        pairs = [(resource, desired) for resource, desired in self._wanted if not resource.supervised]
+        tended = await self.settings.tend(self._wish.orders, pairs, text=self._wish.file.text)
+        self._seen |= tended.seen
+        self._bind(network.card(self._seen.get("network")))
+        for name, view in tended.views.items():
+            self._incidents.suspect(tended.plans.get(name))
+            self._note(view)
+
+    def _bind(self, card: str) -> None:
+        """The next pass finds the fabric link by its card, too, whatever it is called now."""
+        if card != self.wish.card:
+            self.wish = replace(self.wish, card=card)
+            self.wake("the card of the fabric link is known")
 
     async def _tend(self, resource: Resource[Any, Any], desired: object) -> ResourceView:
         try:
@@ -138,8 +158,7 @@ class Reconciler:
             return views.unseen(resource.name, failure, self.host.now())
         self._seen[resource.name] = observed
         plan = resource.plan(desired, observed)
-        if plan.condition in ("blocked", "held", "stuck") and resource.name in incidents.PATH:
-            self._failed = self._failed if self._failed[0] else (resource.name, plan.why)
+        self._incidents.suspect(plan)
         if not plan.steps:
             self._holds.pop(resource.name, None)
             return self._view(plan)
@@ -154,8 +173,7 @@ class Reconciler:
         if held := self._held(resource, desired, plan):
             return held
         self._count(resource, desired, plan)
-        outcome = await apply(resource, desired, self.host, plan, partial(self._took, resource.name))
-        return self._judge(resource, desired, outcome)
+        return self._judge(resource, desired, await begin(resource, desired, self.host, plan, self._took))
 
     def _unmet(self, resource: Resource[Any, Any], desired: object) -> str:
         for name in resource.needs(desired):
@@ -181,22 +199,23 @@ class Reconciler:
         key, starts = self._runs.get(resource.name, (desired, ()))
         self._runs[resource.name] = (desired, (*(starts if key == desired else ()), self.host.now())[-10:])
 
-    def _judge(self, resource: Resource[Any, Any], desired: object, outcome: Outcome) -> ResourceView:
-        name, failure = resource.name, outcome.failure
+    def _judge(self, resource: Resource[Any, Any], desired: object, begun: Begun) -> ResourceView:
+        name, failure = resource.name, begun.failure
         if failure is None:
             self._holds.pop(name, None)
-            begun = resource.supervised and outcome.plan.steps  # asked for, and not to be seen yet
-            return self._view(replace(outcome.plan, condition="waiting", why="started") if begun else outcome.plan)
-        held = hold(self._holds.get(name), (desired, outcome.plan.steps), failure, self.host.now())
+            plan = begun.plan  # steps that are left: asked for, and not to be seen yet
+            return self._view(replace(plan, condition="waiting", why="started") if plan.steps else plan)
+        held = hold(self._holds.get(name), (desired, begun.plan.steps), failure, self.host.now())
         self._holds[name] = held
-        views.log_failure(name, held, outcome.undone)
-        return views.held(name, held, outcome.plan, self.host.now())
+        views.log_failure(name, held, undone=True)
+        return views.held(name, held, begun.plan, self.host.now())
 
     def _took(self, name: str, doing: str, step: Step) -> None:
         self._beat()
         views.log_step(name, doing, step, self._begun)
         if isinstance(step, Start) and name == "vllm":
-            self._started = self.host.now()
+            self._incidents.started = self.host.now()
+        self._tell_change()
 
     def _view(self, plan: Plan) -> ResourceView:
         return views.from_plan(plan, self.host.now())
@@ -210,57 +229,34 @@ class Reconciler:
             views.log_condition(view)
         self._views[view.name] = view
 
-    async def _account(self, at: float) -> None:
-        """Incidents: begun when an answering model no longer answers although nobody asked for a change."""
-        vllm, under = self._views.get("vllm"), self._wish.basis()
-        if vllm is not None and vllm.condition == "ok" and self._wish.orders.model:
-            self._answered_under = under
-            await self._close()
-        elif under != self._answered_under:
-            self._incident = None
-        elif self._incident is None:
-            self._begin(at)
-        elif self._failed[0] and self._guessed:
-            resource, cause = self._failed
-            self._incident, self._guessed = replace(self._incident, resource=resource, cause=cause), False
-        self._incident = self._incident and incidents.started(self._incident, self._started)
-
-    def _begin(self, at: float) -> None:
-        """Seen in the middle of its end, a unit does not tell yet how it ended: then the cause is a guess."""
-        self._guessed = not self._failed[0]
-        self._incident = incidents.begin(self._views, *self._failed, now=at)
-        if begun := self._incident:
-            extra = messages.fields("INCIDENT_BEGAN", incident=begun.id)
-            log.warning("Incident %s: %s: %s", begun.id, begun.resource, begun.cause, extra=extra)
-
-    async def _close(self) -> None:
-        if self._incident is None:
-            return
-        over = incidents.end(self._incident, self.host.now())
-        self._incident, self._past = None, (*self._past, over)[-memory.KEPT :]
-        text = "Incident %s is over: the model answers again after %.1f s"
-        log.info(text, over.id, over.ended - over.began, extra=messages.fields("INCIDENT_ENDED", incident=over.id))
-        await _on_disk(memory.save_incidents(self.host.files, self._past))
-
     def _compose(self) -> Status:
-        last = self._incident or (self._past[-1] if self._past else None)
-        told = status.Told(self._views, self._seen, last, passes=self._passes, since=self._since, at=self.host.now())
+        told = status.Told(
+            self._views,
+            self._seen,
+            self._incidents.last,
+            change=self.settings.running,
+            passes=self._passes,
+            since=self._since,
+            at=self.host.now(),
+        )
         return status.status(self._wish, told)
 
-    async def _tell(self) -> None:
+    def _tell(self) -> None:
         before, self._status = self._status, self._compose()
         if before is None or before.phase != self._status.phase:
             self._since = self.host.now()
             self._status = replace(self._status, since=self._since)
             log.info("%s is %s", self._status.node, self._status.phase, extra=messages.fields("PHASE"))
+        self._announce()
+
+    def _tell_change(self) -> None:
+        """In the middle of a pass: all but the change stays as of the last one, so that nobody takes an old condition
+        for what came of a new order."""
+        if self._status is not None:
+            self._status = replace(self._status, change=self.settings.running)
+            self._announce()
+
+    def _announce(self) -> None:
         self._version += 1
-        async with self._told:
-            self._told.notify_all()
-
-
-async def _on_disk(saving: Awaitable[None]) -> None:
-    """What the daemon can go on without: a full disk is said, and ends nothing."""
-    try:
-        await saving
-    except StrixdError as failure:
-        log.warning("%s", failure, extra=messages.fields("CONDITION", code=failure.code))
+        self._news.set()
+        self._news = asyncio.Event()

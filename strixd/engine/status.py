@@ -8,11 +8,13 @@ from typing import Literal
 from strixd.plan import Condition
 
 Phase = Literal["starting", "converging", "ready", "degraded", "drained", "paused", "stuck"]
+Outcome = Literal["running", "done", "failed", "undone", "left over"]
 
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """A step and its inverse in words; `effect` is "now" or "reboot", `undo` "" where nothing is to be taken back."""
+    """A step and its inverse in words; `effect` is "now", "reboot" or "lasting" (taken when all else is verified);
+    `undo` is "" where nothing is to be taken back."""
 
     text: str
     undo: str
@@ -32,6 +34,25 @@ class ResourceView:
     observed_at: float
     next_try: float = 0.0
     steps: tuple[StepView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeView:
+    """One change of the host's settings. `by`: who or what asked for it ("uid 1000: apply", "drift", "start"); `taken`:
+    how many of the steps are taken; `outcome`: running; done; failed (all of it taken back; `why`); undone (by a later
+    `strixd-cli undo`, `why` names it); left over (not all could be taken back: a person must look). `undoes`: the id of
+    the change that this one takes back, if it does."""
+
+    id: str
+    began: float
+    ended: float  # 0 while it runs
+    by: str
+    outcome: Outcome
+    why: str
+    resources: tuple[str, ...]
+    steps: tuple[StepView, ...]
+    taken: int
+    undoes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +103,8 @@ class Incident:
 @dataclass(frozen=True, slots=True)
 class Status:
     """The whole of it. `ordered`: the time of the newest order that the last pass knew. `problem`: what is wrong with
-    the file itself, if anything: the last good one is then kept."""
+    the file itself, if anything: the last good one is then kept. `change`: the one under way; all else is then as of
+    the last complete pass. `released`: resources let go by undo, until the next apply."""
 
     version: str
     node: str
@@ -100,6 +122,8 @@ class Status:
     members: tuple[MemberView, ...]
     model: ModelView | None
     incident: Incident | None
+    change: ChangeView | None = None
+    released: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

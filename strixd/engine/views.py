@@ -18,6 +18,7 @@ _LEVELS: dict[Condition, int] = {
     "waiting": logging.INFO,
     "blocked": logging.WARNING,
     "reboot": logging.WARNING,
+    "ineffective": logging.WARNING,
     "held": logging.WARNING,
     "stuck": logging.ERROR,
 }
@@ -35,6 +36,11 @@ def from_plan(plan: Plan, now: float) -> ResourceView:
     condition: Condition = "waiting" if plan.steps and plan.condition == "ok" else plan.condition
     why = plan.why or (f"to do: {plan.steps[0]}" if plan.steps else "")
     return ResourceView(plan.resource, condition, why, plan.hint, plan.facts, now, now, steps=steps(plan))
+
+
+def found(plan: Plan) -> str:
+    """What somebody else has changed, in words."""
+    return f"{plan.resource} was changed by somebody else: {plan.facts[0] if plan.facts else plan.steps[0]}"
 
 
 def unseen(name: str, failure: StrixdError, now: float) -> ResourceView:
@@ -72,7 +78,13 @@ def log_condition(view: ResourceView) -> None:
     _say(_LEVELS[view.condition])("%s is %s%s", view.name, view.condition, text, extra=extra)
 
 
-_MESSAGES: dict[Condition, str] = {"blocked": "BLOCKED", "held": "HELD", "stuck": "STUCK", "reboot": "REBOOT_NEEDED"}
+_MESSAGES: dict[Condition, str] = {
+    "blocked": "BLOCKED",
+    "held": "HELD",
+    "stuck": "STUCK",
+    "reboot": "REBOOT_NEEDED",
+    "ineffective": "INEFFECTIVE",
+}
 
 
 def _say(level: int) -> Callable[..., None]:

@@ -32,16 +32,18 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """`read` reads cluster.toml now and raises ConfigError. `problem`: why the file in force is not the present one."""
+    """`read` reads cluster.toml now and raises ConfigError. `problem`: why the file in force is not the present one.
+    `card`: which one the profile of the fabric link is bound to, as the last pass saw it."""
 
     file: File
     orders: Orders
     read: Callable[[], File]
     problem: str = ""
+    card: str = ""
 
     def wanted(self) -> tuple[tuple[Resource[Any, Any], Any], ...]:
         """Each resource that this node has, with what it must be."""
-        desired = derive(self.file.config, self.file.node, self.orders)
+        desired = derive(self.file.config, self.file.node, self.orders, self.card)
         pairs = ((resource, getattr(desired, resource.name)) for resource in RESOURCES)
         return tuple((resource, one) for resource, one in pairs if one is not None)
 

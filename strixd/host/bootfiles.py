@@ -9,6 +9,7 @@ import re
 
 _OPTIONS = re.compile(r"^options(?:[ \t]+(.*))?$", re.MULTILINE)
 _LINUX = re.compile(r"^linux[ \t]+(\S+)", re.MULTILINE)
+_BOOTS = re.compile(r"^(?:linux|efi|uki)[ \t]+\S", re.MULTILINE)
 _GRUB = re.compile(r"""^(\s*GRUB_CMDLINE_LINUX=)(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s#'"]*))""", re.MULTILINE)
 
 
@@ -26,6 +27,11 @@ def entry_kernel(text: str) -> str:
     """As grubby is told of it: the name in /boot, whatever /boot is mounted on; "" when the entry boots no kernel."""
     found = _LINUX.search(text)
     return f"/boot/{found[1].rpartition('/')[2]}" if found else ""
+
+
+def is_whole(text: str) -> bool:
+    """Says what to boot and how. Before it does, somebody may still be writing it: kernel-install goes line by line."""
+    return bool(_BOOTS.search(text) and _OPTIONS.search(text))
 
 
 def entry_options(text: str) -> str:

@@ -3,6 +3,7 @@
 grubby does the entries, one kernel at a time: that leaves rescue entries and the two files of /etc alone. It has
 faults (it appends behind `--`, knows no quotes, moves what it sets to the end), so afterwards every place is made to
 read exactly as asked. The new files lie complete beside the old ones before any is touched: a full disk changes none.
+A file that somebody else is writing is let be until it is whole.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import asyncio
 import logging
 import os
 import shutil
-from collections.abc import Callable, Mapping
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +31,8 @@ RUNNING = "proc/cmdline"
 GRUBBY = 30.0
 """Seconds for one run of grubby; it takes less than one."""
 STAGED = ".strixd"
+QUIET, PATIENCE = 0.2, 2.0
+"""Seconds: how long a file must be unchanged to count as written, and how long that is waited for."""
 DOING = "change kernel arguments"
 
 
@@ -51,6 +56,7 @@ class Grubby:
     def __init__(self, root: Path = Path("/"), command: str = "grubby") -> None:
         self._root = root
         self._command = command
+        self._own: dict[Path, int] = {}  # when (ns) a file got what we wrote
 
     async def read(self) -> Boot:
         return await asyncio.to_thread(self._read)
@@ -59,7 +65,7 @@ class Grubby:
         tool = self._tool()
         if not tool:
             raise Rejected(f"Cannot {DOING}: no grubby on this host")
-        files = await asyncio.to_thread(self._files)
+        files = await self._quiet_files(options)
         wanted = {
             place: file.put(file.text, options[place])
             for place, file in files.items()
@@ -69,13 +75,29 @@ class Grubby:
             return
         await asyncio.to_thread(_stage, files, wanted)
         try:
-            for place in wanted:
-                await self._tell(tool, files[place], options[place])
+            await _tell_all(tool, {place: (files[place], options[place]) for place in wanted})
         except (StrixdError, asyncio.CancelledError):
             _unstage(files, wanted)
             _put_back(files, {})
             raise
         await asyncio.to_thread(_commit, files, wanted)
+        self._own |= {files[place].path: _changed(files[place].path) for place in wanted}
+
+    async def _quiet_files(self, places: Iterable[str]) -> dict[str, _File]:
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            files = await asyncio.to_thread(self._files)
+            fresh = [files[place].path for place in places if place in files and self._fresh(files[place].path)]
+            if not fresh:
+                return files
+            if time.monotonic() > deadline:
+                raise Rejected(f"Cannot {DOING}: {fresh[0]} is being written all the time")
+            await asyncio.sleep(QUIET / 4)
+
+    def _fresh(self, path: Path) -> bool:
+        """A time in the future says nothing: the clock was set."""
+        at = _changed(path)
+        return 0 <= time.time() - at / 1e9 < QUIET and self._own.get(path) != at
 
     def _tool(self) -> str:
         """The path of grubby, "" when there is none."""
@@ -98,7 +120,7 @@ class Grubby:
         """By place. Raises Rejected."""
         found: dict[str, _File] = {}
         for path in _entries(self._root / ENTRIES):
-            if (text := _text(path)) is not None:
+            if (text := _text(path)) is not None and bootfiles.is_whole(text):
                 found[path.stem] = _File(path, text, bootfiles.entry_options, bootfiles.with_entry_options)
         for place, line, put in _ETC:
             path = (self._root / place.lstrip("/")).resolve()
@@ -106,13 +128,26 @@ class Grubby:
                 found[place] = _File(path, text, line, put)
         return found
 
-    async def _tell(self, tool: str, file: _File, options: str) -> None:
-        """What grubby can be told of it; nothing for a file of /etc, which it would edit only for all entries."""
-        kernel = bootfiles.entry_kernel(file.text) if file.line is bootfiles.entry_options else ""
+
+async def _tell_all(tool: str, wanted: Mapping[str, tuple[_File, str]]) -> None:
+    """Side by side, for a run takes long; but a kernel that has several entries is told of them one after the other,
+    because each run edits them all. grubby edits the files of /etc only for all kernels: it is not told of them."""
+    kernels: dict[str, list[tuple[_File, str]]] = {}
+    for file, options in wanted.values():
+        if kernel := bootfiles.entry_kernel(file.text) if file.line is bootfiles.entry_options else "":
+            kernels.setdefault(kernel, []).append((file, options))
+    runs = (_tell(tool, kernel, lines) for kernel, lines in kernels.items())
+    for failure in await asyncio.gather(*runs, return_exceptions=True):
+        if failure is not None:
+            raise failure
+
+
+async def _tell(tool: str, kernel: str, lines: list[tuple[_File, str]]) -> None:
+    for file, options in lines:
         came, went = kernelargs.difference(file.line(file.text), options)
         asked = [f"--remove-args={' '.join(filter(_plain, went))}"] if any(map(_plain, went)) else []
         asked += [f"--args={' '.join(filter(_plain, came))}"] if any(map(_plain, came)) else []
-        if kernel and asked:
+        if asked:
             await _run(tool, f"--update-kernel={kernel}", *asked)
 
 
@@ -120,6 +155,14 @@ _ETC = (
     (KERNEL_CMDLINE, bootfiles.kernel_cmdline, bootfiles.with_kernel_cmdline),
     (DEFAULT_GRUB, bootfiles.default_grub, bootfiles.with_default_grub),
 )
+
+
+def _changed(path: Path) -> int:
+    """When (ns since the epoch) its content was last written; 0 when it is gone."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _plain(word: str) -> bool:
@@ -190,14 +233,17 @@ async def _run(*command: str) -> None:
     environment = {**os.environ, "LC_ALL": "C"}
     null, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
     log.debug("%s", " ".join(command))
-    process = await asyncio.create_subprocess_exec(*command, stdin=null, stdout=null, stderr=pipe, env=environment)
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=null, stdout=null, stderr=pipe, env=environment, start_new_session=True
+    )
     try:
         _, said = await asyncio.wait_for(process.communicate(), GRUBBY)
     except TimeoutError:
         raise Unavailable(f"Cannot {DOING}: grubby did not end within {GRUBBY:g} s") from None
     finally:
         if process.returncode is None:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # a script: what it runs would go on editing
+            await process.wait()
     if process.returncode:
         words = said.decode(errors="replace").strip() or f"grubby ended with status {process.returncode}"
         raise Rejected(f"Cannot {DOING}: {words}")

@@ -1,6 +1,6 @@
-"""firewalld over D-Bus: in which zone an interface is, and one zone of our own, on disk and in force.
+"""firewalld over D-Bus: in which zone an interface is, and a zone and a policy of our own, on disk and in force.
 
-The paths of its permanent zones are numbered anew at every reload, so a path is asked for right before its use and
+The paths of its permanent objects are numbered anew at every reload, so a path is asked for right before its use and
 never kept. It has one error name for everything; what went wrong is the prefix of its words ("INVALID_RULE: …").
 """
 
@@ -8,40 +8,42 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from strixd.host.dbus import Remote, Variant
-from strixd.ports import Wake, Zone
+from strixd.host import systemd
+from strixd.host.dbus import Remote
+from strixd.host.firewalld_words import (
+    POLICY,
+    ROOT,
+    SERVICE,
+    ZONE,
+    Kind,
+    Settings,
+    changes,
+    kind_of,
+    plain,
+    to_policy,
+    to_settings,
+    to_zone,
+    unlike,
+)
+from strixd.ports import Policy, Running, Wake, Zone
 
 if TYPE_CHECKING:
     from strixd.host.bus import Bus
 
-SERVICE = "org.fedoraproject.FirewallD1"
-ROOT = "/org/fedoraproject/FirewallD1"
+UNIT = "firewalld.service"
 MAIN = Remote(SERVICE, ROOT, SERVICE)
-RUNTIME = Remote(SERVICE, ROOT, f"{SERVICE}.zone")
 CONFIG = Remote(SERVICE, f"{ROOT}/config", f"{SERVICE}.config")
-CONFIG_ZONE = f"{SERVICE}.config.zone"
+BUS = Remote("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 RELOAD = 30.0
-"""Seconds for a reload; it takes 0.2 s with the default zones, more with many rules."""
+"""Seconds for a reload; it takes 0.1 to 0.2 s with the default zones, more with many rules."""
 LOOKS, LOOK = 3, 0.1
-"""How often, and after how many seconds, to see after a reload whether interfaces are where they were."""
-
-Settings = Mapping[str, Any]
-"""A zone's settings as getSettings2 and getZoneSettings2 tell them, unpacked; empty ones are left out."""
-_CHANGEABLE = {  # while firewalld runs; the target of a zone only by a reload
-    "services": "as",
-    "ports": "a(ss)",
-    "icmp_blocks": "as",
-    "masquerade": "b",
-    "forward_ports": "a(ssss)",
-    "sources": "as",
-    "rules_str": "as",
-    "protocols": "as",
-    "source_ports": "a(ss)",
-    "icmp_block_inversion": "b",
-    "forward": "b",
-}
+"""How often, and after how many seconds, to see after a reload whether an interface stays where it was put back."""
+STATES: Mapping[str, Running] = {"masked": "masked", "not-found": "absent"}
+KINDS = (ZONE, POLICY)
+InForce = Mapping[Kind, Mapping[str, Settings]]
+"""What firewalld runs with: settings by name."""
 
 
 class Firewalld:
@@ -51,18 +53,34 @@ class Firewalld:
         self._bus = bus
 
     def watch(self, wake: Wake) -> None:
-        """Wakes when firewalld comes, goes or reloads, when an interface changes its zone or a zone is redefined."""
+        """Wakes when firewalld comes, goes or reloads, when an interface changes its zone, or when a zone or a policy
+        is redefined."""
         on = self._bus.subscribe
         self._bus.on_connected(lambda: wake("the system bus is there"))
         self._bus.on_owner(SERVICE, lambda _: wake("firewalld came or went"))
         on(Remote(SERVICE, "", SERVICE), "Reloaded", lambda _: wake("firewalld was reloaded"))
-        on(Remote(SERVICE, "", RUNTIME.interface), "", lambda _: wake("a firewall zone changed"))
-        on(Remote(SERVICE, "", CONFIG_ZONE), "", lambda _: wake("a permanent firewall zone changed"))
+        on(Remote(SERVICE, "", ZONE.in_force.interface), "", lambda _: wake("a firewall zone changed"))
+        on(Remote(SERVICE, "", POLICY.in_force.interface), "", lambda _: wake("a firewall policy changed"))
+        on(Remote(SERVICE, "", ZONE.stored), "", lambda _: wake("a permanent firewall zone changed"))
+        on(Remote(SERVICE, "", POLICY.stored), "", lambda _: wake("a permanent firewall policy changed"))
         on(Remote(SERVICE, "", CONFIG.interface), "ZoneAdded", lambda _: wake("a permanent firewall zone was added"))
+        on(
+            Remote(SERVICE, "", CONFIG.interface),
+            "PolicyAdded",
+            lambda _: wake("a permanent firewall policy was added"),
+        )
+
+    async def running(self) -> Running:
+        doing = "see whether firewalld runs"
+        if (await self._bus.call(BUS, "NameHasOwner", "s", SERVICE, doing=doing))[0]:
+            return "running"
+        unit = await self._bus.get_all(Remote(systemd.SERVICE, systemd.unit_path(UNIT), systemd.UNIT), doing=doing)
+        at_rest: Running = "starting" if unit["ActiveState"] in ("active", "activating", "reloading") else "stopped"
+        return STATES.get(unit["LoadState"], at_rest)
 
     async def zone_of(self, interface: str) -> str:
         doing = f"read the firewall zone of {interface}"
-        zone: str = (await self._bus.call(RUNTIME, "getZoneOfInterface", "s", interface, doing=doing))[0]
+        zone: str = (await self._bus.call(ZONE.in_force, "getZoneOfInterface", "s", interface, doing=doing))[0]
         return zone
 
     async def permanent_zone_of(self, interface: str) -> str:
@@ -72,142 +90,141 @@ class Firewalld:
         return zone.partition("  (ERROR")[0]
 
     async def zone(self, name: str) -> Zone | None:
-        permanent = await self._permanent(name)
-        if permanent is None:
-            return None
-        return _zone(name, permanent, await self._in_force(name))
+        permanent = await self._permanent(ZONE, name)
+        return None if permanent is None else to_zone(name, permanent, await self._in_force(ZONE, name))
 
-    async def define_zone(self, zone: Zone) -> None:
-        doing = f"define the firewall zone {zone.name}"
-        remote = await self._config_zone(zone.name)
-        if remote is None:
-            await self._bus.call(CONFIG, "addZone2", "sa{sv}", zone.name, to_settings(zone), doing=doing)
+    async def policy(self, name: str) -> Policy | None:
+        permanent = await self._permanent(POLICY, name)
+        return None if permanent is None else to_policy(name, permanent, await self._in_force(POLICY, name))
+
+    async def define(self, *, zone: Zone | None = None, policy: Policy | None = None) -> None:
+        """One reload at most, and only for what firewalld does not run with yet."""
+        own = [each for each in (zone, policy) if each is not None]
+        for each in own:
+            await self._store(each)
+        if any([await self._wants_reload(each) for each in own]):
+            await self._reload({each.name for each in own}, "put " + " and ".join(map(_named, own)) + " in force")
         else:
-            await self._bus.call(remote, "update2", "a{sv}", to_settings(zone), doing=doing)
-        await self._enforce(zone, doing)
+            for each in own:
+                await self._enforce(each)
 
-    async def remove_zone(self, name: str) -> None:
-        doing = f"remove the firewall zone {name}"
-        remote = await self._config_zone(name)
-        if remote is not None:
-            await self._bus.call(remote, "remove", doing=doing)
-        if await self._in_force(name) is not None:
-            await self._reload(name, doing)
+    async def remove(self, *, zone: str = "", policy: str = "") -> None:
+        named = [(of, name) for of, name in ((POLICY, policy), (ZONE, zone)) if name]
+        for of, name in named:
+            doing = f"remove the firewall {of.word} {name}"
+            remote = await self._find(of, name, doing)
+            if remote is not None:
+                await self._bus.call(remote, "remove", doing=doing)
+        if any([await self._in_force(of, name) is not None for of, name in named]):
+            words = " and ".join(f"{of.word} {name}" for of, name in named)
+            await self._reload({name for _, name in named}, f"take the firewall {words} out of force")
 
     async def move(self, interface: str, zone: str) -> None:
         if not zone:
             await self._take_out(interface)
             return
         doing = f"move {interface} to the firewall zone {zone}"
-        await self._bus.call(RUNTIME, "changeZoneOfInterface", "ss", zone, interface, doing=doing)
+        await self._bus.call(ZONE.in_force, "changeZoneOfInterface", "ss", zone, interface, doing=doing)
 
     async def _take_out(self, interface: str) -> None:
         """To changeZoneOfInterface "" would be the default zone, by name and for good."""
         if await self.zone_of(interface):
             doing = f"take {interface} out of its firewall zone"
-            await self._bus.call(RUNTIME, "removeInterface", "ss", "", interface, doing=doing)
+            await self._bus.call(ZONE.in_force, "removeInterface", "ss", "", interface, doing=doing)
 
-    async def _enforce(self, zone: Zone, doing: str) -> None:
-        """A reload only for a zone or a target that firewalld does not run with yet."""
-        now = await self._in_force(zone.name)
-        if now is None or now.get("target") != zone.target:
-            await self._reload(zone.name, doing)
+    # What is defined
+
+    async def _store(self, own: Zone | Policy) -> None:
+        of, doing = kind_of(own), f"define the {_named(own)}"
+        remote = await self._find(of, own.name, doing)
+        if remote is None:
+            await self._bus.call(CONFIG, of.add, "sa{sv}", own.name, to_settings(own), doing=doing)
         else:
-            await self._change(zone.name, _plain(to_settings(zone)), now, doing)
+            await self._bus.call(remote, of.update, "a{sv}", to_settings(own), doing=doing)
 
-    async def _reload(self, name: str, doing: str) -> None:
-        """A reload drops what is only in force and not on disk: of every zone but `name` it is put back, so that other
-        interfaces stay where they are. (A rule that was to end at a set time loses that time.)"""
-        before = await self._zones_in_force()
+    async def _wants_reload(self, own: Zone | Policy) -> bool:
+        now = await self._in_force(kind_of(own), own.name)
+        return now is None or bool(unlike(kind_of(own), plain(to_settings(own)), now))
+
+    async def _enforce(self, own: Zone | Policy) -> None:
+        of = kind_of(own)
+        now = await self._settings_in_force(of, own.name)
+        await self._change(of, own.name, want=plain(to_settings(own)), now=now)
+
+    async def _permanent(self, of: Kind, name: str) -> Settings | None:
+        doing = f"read the firewall {of.word} {name}"
+        remote = await self._find(of, name, doing)
+        return None if remote is None else dict((await self._bus.call(remote, of.read, doing=doing))[0])
+
+    async def _find(self, of: Kind, name: str, doing: str) -> Remote | None:
+        """Names are asked for first, because firewalld logs an error when somebody asks for what it does not have."""
+        if name not in (await self._bus.call(CONFIG, of.stored_names, doing=doing))[0]:
+            return None
+        path = (await self._bus.call(CONFIG, of.find, "s", name, doing=doing))[0]
+        return Remote(SERVICE, path, of.stored)
+
+    # What is in force
+
+    async def _reload(self, ours: set[str], doing: str) -> None:
+        """A reload drops what is only in force and not on disk. Where that judges packets and is not ours, it is
+        put back, so that other interfaces stay where they are. (A rule that was to end at a set time loses it.)"""
+        before = await self._judging()
         await self._bus.call(MAIN, "reload", within=RELOAD, doing=doing)
-        after = await self._zones_in_force()
-        for zone in before.keys() & after.keys() - {name}:
-            await self._change(zone, before[zone], after[zone], doing)
-        places = {each: zone for zone in before.keys() & after.keys() for each in before[zone].get("interfaces", ())}
-        for _ in range(LOOKS):
-            await self._place(places)
+        after = await self._settings({of: set(names) for of, names in before.items()})
+        for of in KINDS:
+            for name in after[of].keys() - ours:
+                await self._change(of, name, want=before[of][name], now=after[of][name])
+        there = {each: zone for each, zone in _places(before[ZONE]).items() if zone in after[ZONE]}
+        await self._keep(dict(there.items() - _places(after[ZONE]).items()))
+
+    async def _keep(self, places: Mapping[str, str]) -> None:
+        """Interfaces back into zones that nothing on disk gives them. NetworkManager, told of a reload, puts its own
+        into those of their profiles a moment later, where firewalld itself has put them already."""
+        for _ in range(LOOKS if places else 0):
+            for interface, zone in places.items():
+                if await self.zone_of(interface) != zone:
+                    await self.move(interface, zone)
             await asyncio.sleep(LOOK)
 
-    async def _place(self, places: Mapping[str, str]) -> None:
-        """Interfaces into their zones; NetworkManager, told of a reload, puts its own into those of its profiles."""
-        for interface, zone in places.items():
-            if await self.zone_of(interface) != zone:
-                await self.move(interface, zone)
+    async def _change(self, of: Kind, name: str, *, want: Settings, now: Settings) -> None:
+        if new := changes(of, want, now):
+            doing = f"change the firewall {of.word} {name}"
+            await self._bus.call(of.in_force, of.set, "sa{sv}", name, new, doing=doing)
 
-    async def _change(self, name: str, want: Settings, now: Settings, doing: str) -> None:
-        """Of what is in force; the interfaces stay."""
-        changes = {key: Variant(_CHANGEABLE[key], want.get(key, _none(key))) for key in differences(want, now)}
-        if changes:
-            await self._bus.call(RUNTIME, "setZoneSettings2", "sa{sv}", name, changes, doing=doing)
+    async def _judging(self) -> InForce:
+        """The zones that have an interface or a source, the default one, and the policies between them."""
+        call, doing = self._bus.call, "see which firewall zones are active"
+        zones, default, policies = await asyncio.gather(
+            call(ZONE.in_force, "getActiveZones", doing=doing),
+            call(MAIN, "getDefaultZone", doing=doing),
+            call(POLICY.in_force, "getActivePolicies", doing=doing),
+        )
+        return await self._settings({ZONE: {*zones[0], default[0]}, POLICY: set(policies[0])})
 
-    async def _zones_in_force(self) -> dict[str, Settings]:
-        return {name: await self._settings_in_force(name) for name in await self._names(RUNTIME, "getZones")}
+    async def _settings(self, names: Mapping[Kind, set[str]]) -> InForce:
+        """Of those that are there; asked for together, because a reload waits for them."""
+        found = await asyncio.gather(*(self._all_in_force(of, names[of]) for of in KINDS))
+        return dict(zip(KINDS, found, strict=True))
 
-    async def _in_force(self, name: str) -> Settings | None:
-        return await self._settings_in_force(name) if name in await self._names(RUNTIME, "getZones") else None
+    async def _all_in_force(self, of: Kind, names: set[str]) -> dict[str, Settings]:
+        return {name: await self._settings_in_force(of, name) for name in names & set(await self._names(of))}
 
-    async def _settings_in_force(self, name: str) -> Settings:
-        reply = await self._bus.call(RUNTIME, "getZoneSettings2", "s", name, doing=f"read the firewall zone {name}")
-        return dict(reply[0])
+    async def _in_force(self, of: Kind, name: str) -> Settings | None:
+        return await self._settings_in_force(of, name) if name in await self._names(of) else None
 
-    async def _permanent(self, name: str) -> Settings | None:
-        remote = await self._config_zone(name)
-        if remote is None:
-            return None
-        return dict((await self._bus.call(remote, "getSettings2", doing=f"read the firewall zone {name}"))[0])
-
-    async def _config_zone(self, name: str) -> Remote | None:
-        if name not in await self._names(CONFIG, "getZoneNames"):
-            return None
-        path = (await self._bus.call(CONFIG, "getZoneByName", "s", name, doing=f"find the firewall zone {name}"))[0]
-        return Remote(SERVICE, path, CONFIG_ZONE)
-
-    async def _names(self, remote: Remote, method: str) -> list[str]:
-        """Asked for first, because firewalld logs an error whenever somebody asks for a zone that it does not have."""
-        names: list[str] = (await self._bus.call(remote, method, doing="list the firewall zones"))[0]
+    async def _names(self, of: Kind) -> list[str]:
+        names: list[str] = (await self._bus.call(of.in_force, of.names, doing=f"list what {of.word} is in force"))[0]
         return names
 
-
-def to_settings(zone: Zone) -> dict[str, Variant]:
-    """Everything is named, because a setting that update2 is not given stays as it was."""
-    texts = {"version": "", "short": zone.name, "description": zone.description, "target": zone.target}
-    lists = {key: Variant(kind, _none(key)) for key, kind in _CHANGEABLE.items()} | {"interfaces": Variant("as", [])}
-    return (
-        {key: Variant("s", text) for key, text in texts.items()}
-        | lists
-        | {"rules_str": Variant("as", list(zone.rules))}
-    )
+    async def _settings_in_force(self, of: Kind, name: str) -> Settings:
+        reply = await self._bus.call(of.in_force, of.get, "s", name, doing=f"read the firewall {of.word} {name}")
+        return dict(reply[0])
 
 
-def differences(one: Settings, other: Settings) -> list[str]:
-    """Keys, changeable while firewalld runs, in which the two differ; the order within a list means nothing."""
-    return [key for key in _CHANGEABLE if _ordered(one.get(key, _none(key))) != _ordered(other.get(key, _none(key)))]
+def _named(own: Zone | Policy) -> str:
+    return f"firewall {kind_of(own).word} {own.name}"
 
 
-def _zone(name: str, permanent: Settings, in_force: Settings | None) -> Zone:
-    own = Zone(
-        name, permanent.get("description", ""), permanent["target"], tuple(sorted(permanent.get("rules_str", ())))
-    )
-    others = differences(permanent, _plain(to_settings(own)))
-    others += ["short"] if permanent.get("short", "") != name else []
-    others += ["interfaces"] if permanent.get("interfaces") else []
-    if in_force is None:
-        others.append("not in force")
-    else:
-        others += [f"{key} in force" for key in differences(permanent, in_force)]
-        others += ["target in force"] if in_force.get("target") != own.target else []
-    return Zone(own.name, own.description, own.target, own.rules, tuple(others))
-
-
-def _plain(settings: Mapping[str, Variant]) -> Settings:
-    return {key: variant.value for key, variant in settings.items()}
-
-
-def _none(key: str) -> object:
-    return False if _CHANGEABLE[key] == "b" else []
-
-
-def _ordered(value: object) -> object:
-    return (
-        sorted(tuple(item) if isinstance(item, list) else item for item in value) if isinstance(value, list) else value
-    )
+def _places(zones: Mapping[str, Settings]) -> dict[str, str]:
+    """Each interface with its zone."""
+    return {each: zone for zone, settings in zones.items() for each in settings.get("interfaces", ())}

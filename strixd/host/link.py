@@ -12,10 +12,13 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from strixd.errors import Unavailable
-from strixd.ports import Link, Wake
+from strixd.host.sessions import ssh_ends
+from strixd.ports import Link, Session, Wake
+
+T = TypeVar("T")
 
 RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV4_ROUTE = 0x1, 0x10, 0x40
 MAIN_TABLE = 254
@@ -46,19 +49,35 @@ class KernelLinks:
         if time.monotonic() < self._until:
             return self._found
         changes, until = self._changes, time.monotonic() + FRESH
-        found = await self._ask()
+        found = await self._found_now()
         if changes == self._changes:
             self._found, self._until = found, until
         return found
 
-    async def _ask(self) -> tuple[Link, ...]:
-        doing = "read the network links"
+    async def _found_now(self) -> tuple[Link, ...]:
+        return await self._ask(self._read, "read the network links")
+
+    async def sessions(self) -> tuple[Session, ...]:
+        return await self._ask(self._sessions, "read the SSH sessions")
+
+    async def _ask(self, read: Callable[[], T], doing: str) -> T:
         try:
-            return await asyncio.wait_for(asyncio.to_thread(self._read), ANSWER)
+            return await asyncio.wait_for(asyncio.to_thread(read), ANSWER)
         except TimeoutError:
             raise Unavailable(f"Cannot {doing}: the kernel does not answer") from None
         except OSError as error:
             raise Unavailable(f"Cannot {doing}: {error.strerror or error}") from None
+
+    def _sessions(self) -> tuple[Session, ...]:
+        """In a worker thread. Raises OSError."""
+        ends = ssh_ends()
+        if not ends:
+            return ()
+        from pyroute2 import IPRoute
+
+        with IPRoute() as netlink:
+            names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in netlink.get_links()}
+            return tuple(Session(peer, own, names.get(_way(netlink, peer), "")) for peer, own in ends)
 
     def _read(self) -> tuple[Link, ...]:
         """In a worker thread. Raises OSError."""
@@ -162,6 +181,16 @@ def _addresses(netlink: Any) -> dict[int, tuple[str, ...]]:
         address = message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS")
         found[message["index"]] = (*found.get(message["index"], ()), f"{address}/{message['prefixlen']}")
     return found
+
+
+def _way(netlink: Any, peer: str) -> int:
+    """Index of the interface by which packets to this address leave, 0 for none."""
+    from pyroute2.netlink.exceptions import NetlinkError
+
+    try:
+        return int(netlink.route("get", dst=peer)[0].get_attr("RTA_OIF") or 0)
+    except NetlinkError:
+        return 0
 
 
 def _default_routes(netlink: Any) -> frozenset[int]:

@@ -6,40 +6,30 @@ Reading asks and writes nothing. An activation is followed by its signals, and i
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from typing import TypeVar
 
 from strixd.errors import Rejected
 from strixd.host import nm_words as words
-from strixd.host.dbus import Remote, RemoteError, Signal
+from strixd.host.dbus import Remote, RemoteError, Variant
+from strixd.host.nm_checkpoints import Checkpoints
+from strixd.host.nm_objects import ACTIVE, DEVICE, MANAGER, NONE, PATIENCE, PROFILE, SERVICE, SETTINGS, Attempt, gone
 from strixd.host.nm_settings import to_profile, to_settings
-from strixd.ports import Device, Profile, Wake
+from strixd.ports import Profile, Wake
 
-if TYPE_CHECKING:
-    from strixd.host.bus import Bus
+T = TypeVar("T")
 
-SERVICE = "org.freedesktop.NetworkManager"
-ROOT = "/org/freedesktop/NetworkManager"
-MANAGER = Remote(SERVICE, ROOT, SERVICE)
-SETTINGS = Remote(SERVICE, f"{ROOT}/Settings", f"{SERVICE}.Settings")
-PROFILE, DEVICE, ACTIVE = f"{SERVICE}.Settings.Connection", f"{SERVICE}.Device", f"{SERVICE}.Connection.Active"
-
-TO_DISK = 0x1
-"""NM_SETTINGS_ADD_CONNECTION2_FLAG_TO_DISK and NM_SETTINGS_UPDATE2_FLAG_TO_DISK."""
+TO_DISK, IN_MEMORY, IN_MEMORY_ONLY = 0x1, 0x2, 0x8
+"""The flags of AddConnection2 (1 and 2) and Update2. In memory is a file in /run, where it is found again by a
+restarted NetworkManager. It hides the file of the same profile on disk: with 2 that stays as it was, until Delete
+removes both; with 8 it is removed at once (seen with 1.52)."""
 STORED = "/etc/NetworkManager/system-connections/"
 """Where a profile is that survives a reboot; /run and "" do not."""
-ACTIVATION = 10.0
-"""Seconds for an activation; it takes 0.2 s. NetworkManager itself would go on for 32 s over a duplicate address."""
-NONE = "/"
-GONE = frozenset(
-    f"org.freedesktop.DBus.Error.{name}" for name in ("UnknownObject", "UnknownMethod", "UnknownInterface")
-)
 
 
-class NetworkManager:
+class NetworkManager(Checkpoints):
     """Implements ports.Network."""
-
-    def __init__(self, bus: Bus) -> None:
-        self._bus = bus
 
     def watch(self, wake: Wake) -> None:
         """Wakes when NetworkManager comes or goes, a device changes its state, or a profile is changed."""
@@ -60,32 +50,31 @@ class NetworkManager:
             settings = (await self._bus.call(remote, "GetSettings", doing=doing))[0]
             file = await self._bus.get(remote, "Filename", doing=doing)
         except RemoteError as error:
-            _gone(error)
+            gone(error)
             return None
         return to_profile(settings, on_disk=file.startswith(STORED))
 
-    async def device(self, interface: str) -> Device | None:
-        path = await self._device_path(interface)
-        if path == NONE:
-            return None
-        doing = f"read the network device {interface}"
-        try:
-            device = await self._bus.get_all(Remote(SERVICE, path, DEVICE), doing=doing)
-        except RemoteError as error:
-            _gone(error)
-            return None
-        uuid, name = await self._active_profile(device["ActiveConnection"])
-        return Device(interface, bool(device["Managed"]), words.state(device["State"]), uuid, name)
+    async def stage(self, profile: Profile) -> None:
+        settings = to_settings(profile, autoconnect=False)
+        await self._write(profile.uuid, settings, IN_MEMORY, doing=f"stage the network profile {profile.name}")
+
+    async def unsave(self, profile: Profile) -> None:
+        settings, doing = (
+            to_settings(profile, autoconnect=False),
+            f"take the network profile {profile.name} from the disk",
+        )
+        known = await self._profile_path(profile.uuid) != NONE
+        await self._write(profile.uuid, settings, IN_MEMORY_ONLY if known else IN_MEMORY, doing=doing)
 
     async def save(self, profile: Profile) -> None:
-        doing = f"save the network profile {profile.name}"
-        settings = to_settings(profile)
-        path = await self._profile_path(profile.uuid)
+        await self._write(profile.uuid, to_settings(profile), TO_DISK, doing=f"save the network profile {profile.name}")
+
+    async def _write(self, uuid: str, settings: dict[str, dict[str, Variant]], flags: int, *, doing: str) -> None:
+        path = await self._profile_path(uuid)
+        remote, method = Remote(SERVICE, path, PROFILE), "Update2"
         if path == NONE:
-            await self._bus.call(SETTINGS, "AddConnection2", "a{sa{sv}}ua{sv}", settings, TO_DISK, {}, doing=doing)
-        else:
-            remote = Remote(SERVICE, path, PROFILE)
-            await self._bus.call(remote, "Update2", "a{sa{sv}}ua{sv}", settings, TO_DISK, {}, doing=doing)
+            remote, method = SETTINGS, "AddConnection2"
+        await self._bus.call(remote, method, "a{sa{sv}}ua{sv}", settings, flags, {}, doing=doing)
 
     async def delete(self, uuid: str) -> None:
         path = await self._profile_path(uuid)
@@ -94,23 +83,54 @@ class NetworkManager:
         try:
             await self._bus.call(Remote(SERVICE, path, PROFILE), "Delete", doing=f"delete the network profile {uuid}")
         except RemoteError as error:
-            _gone(error)
+            gone(error)
 
     async def activate(self, uuid: str, interface: str) -> None:
         doing = f"activate the network profile {uuid} on {interface}"
         profile, device = await self._profile_path(uuid), await self._device_path(interface)
         if NONE in (profile, device):
             raise Rejected(f"Cannot {doing}: no such {'profile' if profile == NONE else 'device'}")
-        attempt = _Attempt(self._bus, device)
-        try:
+        with closing(Attempt(self._bus, device)) as attempt:
             reply = await self._bus.call(MANAGER, "ActivateConnection", "ooo", profile, device, NONE, doing=doing)
-            state = await asyncio.wait_for(self._end_state(reply[0], attempt), ACTIVATION)
-        except TimeoutError:
-            raise Rejected(f"Cannot {doing}: it is still not active after {ACTIVATION:g} s") from None
-        finally:
-            attempt.close()
+            state = await _patiently(
+                self._end_state(reply[0], attempt), lambda: f"Cannot {doing}: it is still not active"
+            )
         if state != words.ACTIVE:
             raise Rejected(f"Cannot {doing}: {attempt.why()}")
+
+    async def give_back(self, interface: str, *, ours: str, to: str) -> None:
+        device = await self.device(interface)
+        if device is None or device.state == "unavailable" or device.profile not in (ours, "") or device.profile == to:
+            return
+        profile, path = await self._profile_path(to), await self._device_path(interface)
+        doing = f"give {interface} back to the network profile {to}"
+        with closing(Attempt(self._bus, path)) as attempt:
+            if profile == NONE:
+                await self._deactivate(path)
+            else:
+                await self._bus.call(MANAGER, "ActivateConnection", "ooo", profile, path, NONE, doing=doing)
+            taken = self._taken_up(interface, to if profile != NONE else "", ours, attempt)
+            await _patiently(taken, lambda: f"Cannot {doing}: {attempt.why()}")
+
+    async def _taken_up(self, interface: str, profile: str, ours: str, attempt: Attempt) -> None:
+        """Returns when the device is being activated by this profile; without one, when ours has let it go."""
+        while True:
+            attempt.changed.clear()
+            device = await self.device(interface)
+            if device is None or device.profile == profile or (not profile and device.profile != ours):
+                return
+            await attempt.changed.wait()
+
+    async def _deactivate(self, device: str) -> None:
+        """Unlike Disconnect this lets NetworkManager choose another profile for the device."""
+        active = await self._bus.get(Remote(SERVICE, device, DEVICE), "ActiveConnection")
+        if active == NONE:
+            return
+        try:
+            await self._bus.call(MANAGER, "DeactivateConnection", "o", active, doing="deactivate a network profile")
+        except RemoteError as error:
+            if not error.name.endswith(".ConnectionNotActive"):
+                raise
 
     async def disconnect(self, interface: str) -> None:
         path = await self._device_path(interface)
@@ -122,73 +142,23 @@ class NetworkManager:
             if not error.name.endswith(".NotActive"):  # it is so already
                 raise
 
-    async def _end_state(self, active: str, attempt: _Attempt) -> int:
+    async def _end_state(self, active: str, attempt: Attempt) -> int:
         """Of an active connection: activated, or deactivated; an object that is gone was deactivated."""
         while True:
             attempt.changed.clear()
             try:
                 state: int = await self._bus.get(Remote(SERVICE, active, ACTIVE), "State")
             except RemoteError as error:
-                _gone(error)
+                gone(error)
                 return words.DEACTIVATED
             if state in (words.ACTIVE, words.DEACTIVATED):
                 return state
             await attempt.changed.wait()
 
-    async def _active_profile(self, active: str) -> tuple[str, str]:
-        """(uuid, name), both "" when nothing is active any more."""
-        if active == NONE:
-            return "", ""
-        try:
-            reply = await self._bus.get_all(Remote(SERVICE, active, ACTIVE))
-        except RemoteError as error:
-            _gone(error)
-            return "", ""
-        return reply["Uuid"], reply["Id"]
 
-    async def _profile_path(self, uuid: str) -> str:
-        return await self._path(SETTINGS, "GetConnectionByUuid", uuid, unknown=".InvalidConnection")
-
-    async def _device_path(self, interface: str) -> str:
-        return await self._path(MANAGER, "GetDeviceByIpIface", interface, unknown=".UnknownDevice")
-
-    async def _path(self, remote: Remote, method: str, key: str, *, unknown: str) -> str:
-        """The object path, "/" when there is none."""
-        try:
-            path: str = (await self._bus.call(remote, method, "s", key, doing=f"look for {key} in NetworkManager"))[0]
-        except RemoteError as error:
-            if not error.name.endswith(unknown):
-                raise
-            return NONE
-        return path
-
-
-class _Attempt:
-    """An activation under way: what the device and the active connections say of themselves meanwhile."""
-
-    def __init__(self, bus: Bus, device: str) -> None:
-        self.changed = asyncio.Event()
-        self._reasons: list[str] = []
-        self._signals = (
-            bus.subscribe(Remote(SERVICE, device, DEVICE), "StateChanged", self._device_changed),
-            bus.subscribe(Remote(SERVICE, "", ACTIVE), "StateChanged", lambda _: self.changed.set()),
-        )
-
-    def _device_changed(self, signal: Signal) -> None:
-        new, _, reason = signal.args
-        if new == words.FAILED and words.reason(reason):
-            self._reasons.append(words.reason(reason))
-        self.changed.set()
-
-    def why(self) -> str:
-        return ", ".join(self._reasons) or "NetworkManager gave it up without a reason"
-
-    def close(self) -> None:
-        for signal in self._signals:
-            signal.cancel()
-
-
-def _gone(error: RemoteError) -> None:
-    """An object may go between two calls; every other refusal is one."""
-    if error.name not in GONE:
-        raise error
+async def _patiently(end: Awaitable[T], failure: Callable[[], str]) -> T:
+    """Rejected when it does not come in time."""
+    try:
+        return await asyncio.wait_for(end, PATIENCE)
+    except TimeoutError:
+        raise Rejected(f"{failure()} after {PATIENCE:g} s") from None

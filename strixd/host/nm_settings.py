@@ -29,7 +29,7 @@ _TOLD = {  # what NetworkManager adds by itself, or tells a second time in an ol
 }
 
 
-def to_settings(profile: Profile) -> dict[str, dict[str, Variant]]:
+def to_settings(profile: Profile, *, autoconnect: bool = True) -> dict[str, dict[str, Variant]]:
     """For AddConnection2 and Update2. Thunderbolt's network devices are ethernet to NetworkManager.
 
     Without `ipv4.may-fail` false a duplicate address goes unnoticed: the device becomes "activated" by its IPv6
@@ -39,20 +39,20 @@ def to_settings(profile: Profile) -> dict[str, dict[str, Variant]]:
     quiet = {"never-default": Variant("b", True), "ignore-auto-dns": Variant("b", True)}
     must = {"may-fail": Variant("b", False)}
     return {
-        "connection": _connection(profile),
+        "connection": _connection(profile, autoconnect=autoconnect),
         ETHERNET: _ethernet(profile),
         "ipv4": {"method": Variant("s", "manual"), "address-data": Variant("aa{sv}", [data]), **must, **quiet},
         "ipv6": {"method": Variant("s", "link-local"), **quiet},
     }
 
 
-def _connection(profile: Profile) -> dict[str, Variant]:
+def _connection(profile: Profile, *, autoconnect: bool) -> dict[str, Variant]:
     """An interface name that is not given must be absent: "" is not a name."""
     texts = {"id": profile.name, "uuid": profile.uuid, "type": ETHERNET}
     texts |= {"interface-name": profile.interface} if profile.interface else {}
     texts |= {"zone": profile.zone} if profile.zone else {}
     return {key: Variant("s", text) for key, text in texts.items()} | {
-        "autoconnect": Variant("b", True),
+        "autoconnect": Variant("b", autoconnect),
         "autoconnect-priority": Variant("i", profile.autoconnect_priority),
     }
 

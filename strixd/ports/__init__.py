@@ -11,37 +11,63 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader
-from strixd.ports.network import Device, Firewall, Link, Links, Network, Profile, Zone
+from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader, Effects, Gpu, Kernel, Power
+from strixd.ports.network import (
+    STAGED,
+    Crossing,
+    Crossings,
+    Device,
+    Firewall,
+    Link,
+    Links,
+    Network,
+    Policy,
+    Profile,
+    Running,
+    Session,
+    Way,
+    Zone,
+)
 from strixd.ports.serving import Answer, Hub, Member, Model, Ray, RayReport, Served
 from strixd.ports.units import Files, Journal, Unit, Units
 
 __all__ = [
     "DEFAULT_GRUB",
     "KERNEL_CMDLINE",
+    "STAGED",
     "Answer",
     "Boot",
     "BootEntry",
     "BootLoader",
+    "Crossing",
+    "Crossings",
     "Device",
+    "Effects",
     "Files",
     "Firewall",
+    "Gpu",
     "Host",
     "Hub",
     "Identity",
     "Journal",
+    "Kernel",
     "Link",
     "Links",
     "Member",
     "Model",
     "Network",
+    "Policy",
+    "Power",
     "Profile",
     "Ray",
     "RayReport",
+    "Running",
     "Served",
+    "Session",
     "Unit",
     "Units",
     "Wake",
+    "Way",
     "Zone",
 ]
 
@@ -65,9 +91,12 @@ class Host:
 
     identity: Identity
     links: Links
+    crossings: Crossings
     network: Network
     firewall: Firewall
     boot: BootLoader
+    kernel: Kernel
+    power: Power
     units: Units
     files: Files
     ray: Ray

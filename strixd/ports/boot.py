@@ -1,4 +1,4 @@
-"""The boot loader: where kernel arguments are written, and what runs."""
+"""The boot loader: where kernel arguments are written, and what runs; what the running kernel made of them; reboots."""
 
 from __future__ import annotations
 
@@ -39,3 +39,36 @@ class BootLoader(Protocol):
         """Make the command line at each of these places read exactly so, byte for byte, and leave all else as it is.
         A place is the name of a boot entry, KERNEL_CMDLINE or DEFAULT_GRUB; one that is gone meanwhile is passed over.
         Blanks around a line are no part of it. On disk when this returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """An amdgpu card. `gtt`: bytes of the host's memory that it may use; `vram`: bytes that the firmware keeps for it,
+    or, of a card of its own, that it brings."""
+
+    name: str
+    gtt: int
+    vram: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What kernel arguments led to. `iommu`: the kinds of domain that its groups have, none when the IOMMU is off.
+    `aspm`: PCI devices whose link power management the kernel keeps in its own hands."""
+
+    gpus: tuple[Gpu, ...] = ()
+    iommu: tuple[str, ...] = ()
+    aspm: tuple[str, ...] = ()
+
+
+class Kernel(Protocol):
+    """The running kernel's own report, sysfs."""
+
+    async def effects(self) -> Effects: ...
+
+
+class Power(Protocol):
+    """login1."""
+
+    async def reboot(self) -> None:
+        """Orderly, with no question asked; returns when it is begun."""

@@ -32,6 +32,10 @@ class Units(Protocol):
     async def stop(self, name: str) -> None:
         """Returns when the unit is inactive or failed and no process of it is left."""
 
+    async def programs(self, name: str) -> tuple[str, ...]:
+        """The command lines of the unit's living processes, as they have titled themselves; none when it is not
+        running."""
+
     async def reload(self) -> None:
         """daemon-reload: generators run again, unit files are read again."""
 

@@ -1,7 +1,7 @@
 """Kernel arguments: in every boot entry but rescue ones, in what later kernels copy, and on the kernel that runs.
 
-Written and running are two facts; between them stands a reboot. What strixd set is recorded, because it takes out only
-that, and what the policy replaces outright.
+Written, running and effective are three facts; between the first two stands a reboot. What strixd set is recorded,
+because it takes out only that, and what the policy replaces outright.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import ClassVar, Literal
 
 from strixd import kernelargs
 from strixd.plan import Effect, Plan, Step, unguarded
-from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, Host
+from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, Effects, Host
+from strixd.resources import effect, reboots
 
 RECORD = "/var/lib/strixd/cmdline.json"
+PAGE = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +31,22 @@ class Policy:
     pci_realloc: bool = True
     pcie_aspm: Literal["off", "leave"] = "off"
     arguments: tuple[str, ...] = ()
+    reboot: Literal["never", "auto"] = "never"
 
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """`add`: arguments to be in force; `replaces`: others' arguments that contradict them ("key" or "key=value")."""
+    """`add`: arguments to be in force; `replaces`: others' arguments that contradict them ("key" or "key=value");
+    `expected`: what they are for. `retry_after` as in resources/ray.py: reboots before that do not count."""
 
     add: tuple[str, ...]
     replaces: tuple[str, ...] = ()
+    expected: effect.Expected = effect.NOTHING
+    reboot: Literal["never", "auto"] = "never"
+    retry_after: float = 0.0
 
 
-def desired_arguments(policy: Policy) -> Desired:
+def desired_arguments(policy: Policy, retry_after: float = 0.0) -> Desired:
     """ttm.pages_limit decides; an amdgpu.gttsize of an earlier setup only contradicts it."""
     iommu = {"pt": ("iommu=pt",), "off": ("amd_iommu=off",), "leave": ()}[policy.iommu]
     instead = {"pt": ("amd_iommu=off",), "off": ("iommu=pt",), "leave": ()}[policy.iommu]
@@ -48,7 +55,9 @@ def desired_arguments(policy: Policy) -> Desired:
     gttsize = (f"amdgpu.gttsize={policy.gttsize_mib}",) if policy.gttsize_mib else ()
     limit = (f"ttm.pages_limit={policy.gtt_pages}",) if policy.gtt_pages else ()
     replaces = (*instead, *(() if gttsize else ("amdgpu.gttsize",)))
-    return Desired((*iommu, *realloc, *aspm, *gttsize, *limit, *policy.arguments), replaces)
+    expected = effect.Expected(policy.iommu, policy.gtt_pages * PAGE, policy.pcie_aspm)
+    add = (*iommu, *realloc, *aspm, *gttsize, *limit, *policy.arguments)
+    return Desired(add, replaces, expected, policy.reboot, retry_after)
 
 
 def wanted(text: str, desired: Desired, recorded: tuple[str, ...]) -> str:
@@ -77,10 +86,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SetArguments:
-    """Make command lines read as `after`; each knows what it was."""
+    """Make command lines read as `after`; each knows what it was. `others`: entries that read so already, and are
+    none of this step's. An entry of neither kind is a kernel that was installed since: it copied one of the lines."""
 
     effect: ClassVar[Effect] = Effect.REBOOT
     changes: tuple[Change, ...]
+    others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         differences = [kernelargs.difference(change.before, change.after) for change in self.changes]
@@ -90,10 +101,26 @@ class SetArguments:
         return f"kernel arguments: {', '.join(filter(None, words))} in {_places(self.changes)}"
 
     def undo(self) -> Step:
-        return SetArguments(tuple(Change(change.place, change.after, change.before) for change in self.changes))
+        back = tuple(Change(change.place, change.after, change.before) for change in self.changes)
+        return SetArguments(back, self.others)
 
     async def apply(self, host: Host) -> None:
-        await host.boot.change({change.place: change.after for change in self.changes})
+        lines = now_reading(self, _lines(await host.boot.read()))
+        if lines:
+            await host.boot.change(lines)
+
+
+def now_reading(step: SetArguments, lines: Mapping[str, str]) -> Mapping[str, str]:
+    """Which of these lines (by place) the step changes, and into what: it may be taken days after it was planned, when
+    kernels have come and gone and others have edited too."""
+    changes = {change.place: change for change in step.changes}
+    copied = changes.get(KERNEL_CMDLINE) or next(iter(step.changes))
+    own = (KERNEL_CMDLINE, DEFAULT_GRUB, *step.others)
+    then = {}
+    for place, text in lines.items():
+        change = changes.get(place) or (None if place in own else copied)
+        then[place] = kernelargs.carried(text, change.before, change.after) if change else text
+    return {place: text for place, text in then.items() if text != lines[place]}
 
 
 def _places(changes: tuple[Change, ...]) -> str:
@@ -135,8 +162,13 @@ def recorded_in(text: str | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
+    """`boot_id`: of the running kernel; `attempts`: reboots that strixd asked for."""
+
     boot: Boot
+    effects: Effects
+    boot_id: str
     recorded: tuple[str, ...] = ()
+    attempts: tuple[reboots.Attempt, ...] = ()
 
 
 class Cmdline:
@@ -149,7 +181,13 @@ class Cmdline:
         return ()
 
     async def observe(self, host: Host, desired: Desired) -> Observed:
-        return Observed(await host.boot.read(), recorded_in(await host.files.read(RECORD)))
+        return Observed(
+            boot=await host.boot.read(),
+            effects=await host.kernel.effects(),
+            boot_id=host.identity.boot,
+            recorded=recorded_in(await host.files.read(RECORD)),
+            attempts=reboots.attempts_in(await host.files.read(reboots.RECORD)),
+        )
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         boot, recorded = observed.boot, observed.recorded
@@ -160,12 +198,31 @@ class Cmdline:
         changes = tuple(_changes(desired, observed)) if boot.tool else ()
         first, last = _records(desired, observed, changes)
         steps: tuple[Step, ...] = (Remember(first, recorded),) if first != recorded else ()
-        steps += (SetArguments(changes),) if changes else ()
+        steps += (SetArguments(changes, _others(boot, changes)),) if changes else ()
         steps += (Remember(last, first),) if last != first else ()
-        if not pending:
-            return Plan(self.name, steps, facts=facts)
+        if pending:
+            return _pending_plan(self.name, desired, observed, pending, steps)
+        if short := effect.shortfalls(desired.expected, observed.effects):
+            why = f"configured and running, not effective: {'; '.join(map(str, short))}"
+            hint = "; ".join(dict.fromkeys(each.remedy for each in short))
+            return Plan(self.name, steps, "ineffective", why, hint, facts)
+        return Plan(self.name, steps, facts=facts)
+
+
+def _pending_plan(name: str, desired: Desired, observed: Observed, pending: str, steps: tuple[Step, ...]) -> Plan:
+    facts = _facts(desired, observed)
+    made = reboots.done(observed.attempts, asked(desired), observed.boot_id, since=desired.retry_after)
+    if len(made) < reboots.MOST:
         why = f"configured, not yet running: {pending}; reboot to make it true"
-        return Plan(self.name, steps, "reboot", why, "systemctl reboot", facts)
+        return Plan(name, steps, "reboot", why, "systemctl reboot", facts)
+    why = f"rebooted {len(made)} times, and the running kernel still differs: {pending}"
+    hint = "does it boot the entry that strixd wrote? grubby --default-kernel; cat /proc/cmdline; then strixd-cli apply"
+    return Plan(name, steps, "stuck", why, hint, facts)
+
+
+def asked(desired: Desired) -> str:
+    """For what a reboot is: the same words, the same arguments."""
+    return " ".join((*desired.add, *(f"-{each}" for each in desired.replaces)))
 
 
 def _blocked(name: str, desired: Desired, boot: Boot, facts: tuple[str, ...]) -> Plan:
@@ -186,6 +243,11 @@ def _changes(desired: Desired, observed: Observed) -> Iterator[Change]:
         after = wanted(text, desired, observed.recorded)
         if after != text:
             yield Change(place, text, after)
+
+
+def _others(boot: Boot, changes: tuple[Change, ...]) -> tuple[str, ...]:
+    changed = {change.place for change in changes}
+    return tuple(entry.name for entry in boot.entries if not entry.rescue and entry.name not in changed)
 
 
 def _records(
@@ -228,4 +290,5 @@ def _facts(desired: Desired, observed: Observed) -> tuple[str, ...]:
     return (
         f"running with {running or 'none of the wanted kernel arguments'}",
         f"{agreeing} of {len(lines)} boot entries and files have them all" if lines else "no boot entries to be seen",
+        *effect.facts(desired.expected, observed.effects),
     )

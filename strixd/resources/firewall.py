@@ -1,53 +1,69 @@
-"""The zone of the fabric link in firewalld, as in force now.
+"""The zone of the fabric link in firewalld as in force now, and a fence around the ports of the cluster.
 
 What lasts is the zone in the NetworkManager profile (resources/network.py): a zone that is set only here is lost
-at the next activation. Here its effect is watched, drift is mended, and a zone of our own is defined where asked.
+at the next activation. Here its effect is watched, drift is mended, and a zone of our own is defined where asked. The
+fence is a policy of ours that looks at what comes in before any zone does and only ever rejects, so that no zone of
+another interface is touched and all the same none opens the cluster's ports.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from strixd.fabric import Fabric, Pick, pick
-from strixd.plan import Effect, Plan, Step, unguarded
-from strixd.ports import Host, Zone
+from strixd.plan import Condition, Effect, Plan, Step, unguarded
+from strixd.ports import Host, Policy, Running, Zone
+
+EPHEMERAL = "/proc/sys/net/ipv4/ip_local_port_range"
+OFF = "or set firewall = false in [fabric] of cluster.toml"
+AWAY: Mapping[Running, tuple[Condition, str, str]] = {
+    "starting": ("waiting", "firewalld is starting", ""),
+    "stopped": ("blocked", "firewalld does not run on this host", f"systemctl start firewalld, {OFF}"),
+    "masked": ("blocked", "firewalld is masked on this host", f"systemctl unmask --now firewalld, {OFF}"),
+    "absent": ("blocked", "there is no firewalld on this host", f"dnf install firewalld, {OFF}"),
+}
+"""What it means when firewalld cannot be asked: the condition, why, and what a person can do."""
 
 
 @dataclass(frozen=True, slots=True)
-class DefineZone:
-    """Make the permanent definition of a zone of ours be `zone`."""
+class Own:
+    """What is strixd's own in firewalld."""
 
-    effect: ClassVar[Effect] = Effect.NOW
-    zone: Zone
-    before: Zone | None
+    zone: Zone | None = None
+    policy: Policy | None = None
 
     def __str__(self) -> str:
-        word = "change" if self.before else "add"
-        return f"{word} firewall zone {self.zone.name} ({len(self.zone.rules)} rules)"
-
-    def undo(self) -> Step:
-        return DefineZone(self.before, self.zone) if self.before else RemoveZone(self.zone)
-
-    async def apply(self, host: Host) -> None:
-        await host.firewall.define_zone(self.zone)
+        zone = f"zone {self.zone.name} ({len(self.zone.rules)} rules)" if self.zone else ""
+        policy = f"policy {self.policy.name} ({len(self.policy.rules)} rules)" if self.policy else ""
+        return " and ".join(filter(None, (zone, policy)))
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveZone:
-    """Take a zone of ours away."""
+class Define:
+    """Make the permanent definitions of what is ours be `own`, instead of `before`, and put them in force."""
 
     effect: ClassVar[Effect] = Effect.NOW
-    zone: Zone
+    own: Own
+    before: Own
 
     def __str__(self) -> str:
-        return f"remove firewall zone {self.zone.name}"
+        if self.own == Own():
+            return f"remove firewall {self.before}"
+        return f"{'add' if self.before == Own() else 'change'} firewall {self.own}"
 
     def undo(self) -> Step:
-        return DefineZone(self.zone, None)
+        return Define(self.before, self.own)
 
     async def apply(self, host: Host) -> None:
-        await host.firewall.remove_zone(self.zone.name)
+        """First what comes, then what goes."""
+        if self.own != Own():
+            await host.firewall.define(zone=self.own.zone, policy=self.own.policy)
+        zone = self.before.zone.name if self.before.zone and not self.own.zone else ""
+        policy = self.before.policy.name if self.before.policy and not self.own.policy else ""
+        if zone or policy:
+            await host.firewall.remove(zone=zone, policy=policy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +87,35 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """`zone` "" when the file says `firewall = false`; `own` is its definition when it is a zone of ours."""
+    """`zone` "" when the file says `firewall = false`; `own`: its definition when it is a zone of ours, and the fence.
+    `fenced`: the ports behind the fence, in words; `ephemeral`: the first and last that the kernel should choose;
+    `former`: a policy that we made when the file said otherwise; `profile`: the uuid of the link's."""
 
     fabric: Fabric
     management: tuple[str, ...]
     zone: str
-    own: Zone | None = None
+    own: Own = Own()
+    fenced: str = ""
+    ephemeral: tuple[int, int] = (0, 65535)
+    former: str = ""
+    profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
+    """`links`: all but the loopback. `zones`: those of the other links, read only when there is no fence in force.
+    `ephemeral`: what this kernel says of the ports it chooses. `ours`: the link is in the right zone, or has our
+    profile."""
+
     pick: Pick
+    links: tuple[str, ...] = ()
+    running: Running = "running"
     now: str = ""
     permanent: str = ""
-    own: Zone | None = None
+    own: Own = Own()
+    zones: Mapping[str, str] = field(default_factory=dict)
+    ephemeral: str = ""
+    ours: bool = True
 
 
 class Firewall:
@@ -97,34 +128,95 @@ class Firewall:
         return ()
 
     async def observe(self, host: Host, desired: Desired) -> Observed:
-        found = pick(desired.fabric, await host.links.read(), management=desired.management)
-        if not found.link or not desired.zone:
-            return Observed(found)
-        now = await host.firewall.zone_of(found.link.name)
-        permanent = await host.firewall.permanent_zone_of(found.link.name)
-        own = await host.firewall.zone(desired.own.name) if desired.own else None
-        return Observed(found, now, permanent, own)
+        all_links = await host.links.read()
+        found = pick(desired.fabric, all_links, management=desired.management)
+        links = tuple(sorted(link.name for link in all_links if link.name != "lo"))
+        running = await host.firewall.running()
+        if running != "running":
+            return Observed(found, links, running)
+        if not desired.zone:
+            return Observed(found, links, own=Own(policy=await host.firewall.policy(desired.former)))
+        own, fabric = await _own(host, desired.own), found.link.name if found.link else ""
+        now = await host.firewall.zone_of(fabric) if fabric else ""
+        permanent = await host.firewall.permanent_zone_of(fabric) if fabric else ""
+        others = [name for name in links if name != fabric and own.policy != desired.own.policy]
+        zones = {name: await host.firewall.zone_of(name) for name in others}
+        ephemeral = await host.files.read(EPHEMERAL) or ""
+        ours = now == desired.zone or not fabric or await _has(host, fabric, desired.profile)
+        return Observed(found, links, running, now, permanent, own, zones, ephemeral, ours)
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         if not desired.zone:
-            return Plan(self.name, facts=("not ours: the file says firewall = false",))
-        link = observed.pick.link
+            gone: tuple[Step, ...] = () if observed.own == Own() else (Define(Own(), observed.own),)
+            return Plan(self.name, gone, facts=_not_ours(observed))
+        if observed.running in AWAY:
+            condition, why, hint = AWAY[observed.running]
+            return Plan(self.name, condition=condition, why=why, hint=hint)
+        steps: tuple[Step, ...] = () if desired.own == observed.own else (Define(desired.own, observed.own),)
+        link, facts = observed.pick.link, _facts(desired, observed)
         if link is None:
-            return Plan(self.name, condition="blocked", why=observed.pick.why, hint="ip -br link")
+            return Plan(self.name, steps, "blocked", observed.pick.why, "ip -br link", facts)
         if not link.carrier:  # NetworkManager takes the zone away with the address, and brings both back
-            why = f"no carrier on {link.name}"
-            return Plan(self.name, condition="waiting", why=why, facts=_facts(link.name, desired, observed))
-        steps: tuple[Step, ...] = ()
-        if desired.own and desired.own != observed.own:
-            steps += (DefineZone(desired.own, observed.own),)
+            return Plan(self.name, steps, "waiting", f"no carrier on {link.name}", facts=facts)
+        if not observed.ours:  # the zone comes with the profile
+            why = f"{link.name} has another profile"
+            return Plan(self.name, steps, "waiting", why, facts=facts, interface=link.name)
         if observed.now != desired.zone:
             steps += (Move(link.name, desired.zone, observed.now),)
-        return Plan(self.name, steps, facts=_facts(link.name, desired, observed))
+        return Plan(self.name, steps, facts=facts, interface=link.name)
 
 
-def _facts(interface: str, desired: Desired, observed: Observed) -> tuple[str, ...]:
+async def _has(host: Host, interface: str, profile: str) -> bool:
+    device = await host.network.device(interface)
+    return device is not None and device.profile == profile
+
+
+async def _own(host: Host, desired: Own) -> Own:
+    zone = await host.firewall.zone(desired.zone.name) if desired.zone else None
+    policy = await host.firewall.policy(desired.policy.name) if desired.policy else None
+    return Own(zone, policy)
+
+
+def _not_ours(observed: Observed) -> tuple[str, ...]:
+    links = ", ".join(observed.links) or "no link"
+    return (
+        "not ours: the file says firewall = false",
+        f"nothing of strixd's keeps the ports of the cluster from being reached over any interface: {links}",
+    )
+
+
+def _facts(desired: Desired, observed: Observed) -> tuple[str, ...]:
+    return (*_placed(desired, observed), *_reachable(desired, observed), *_beyond(desired, observed))
+
+
+def _placed(desired: Desired, observed: Observed) -> tuple[str, ...]:
+    if observed.pick.link is None:
+        return ()
+    interface = observed.pick.link.name
     facts = (f"{interface} is in zone {observed.now or 'default'}",)
     if observed.permanent in ("", desired.zone):
         return facts
     command = f"firewall-cmd --permanent --zone={observed.permanent} --remove-interface={interface}"
     return (*facts, f"the permanent file of zone {observed.permanent} names {interface} too; to mend: {command}")
+
+
+def _reachable(desired: Desired, observed: Observed) -> tuple[str, ...]:
+    """Over which interfaces the cluster's ports can be reached, as far as the policy and the zones tell."""
+    if desired.own.policy is None:
+        return ()
+    name, ports = desired.own.policy.name, f"the ports of the cluster (TCP {desired.fenced})"
+    if observed.own.policy == desired.own.policy:
+        over = f"{observed.pick.link.name} only" if observed.pick.link else "no interface"
+        return (f"{ports} are reachable over {over}: policy {name} is in force",)
+    left = ", ".join(f"{link} (zone {zone or 'default'})" for link, zone in observed.zones.items()) or "no other link"
+    return (f"policy {name} is not in force as it should be: {ports} are as open as its zone leaves them on {left}",)
+
+
+def _beyond(desired: Desired, observed: Observed) -> tuple[str, ...]:
+    """Ranks let the kernel choose their ports; an administrator may have told it to choose elsewhere."""
+    first, last = desired.ephemeral
+    chosen = [int(each) for each in observed.ephemeral.split()]
+    if all(first <= port <= last for port in chosen):
+        return ()
+    chooses = f"this kernel chooses ports {chosen[0]}-{chosen[-1]} for the ranks, and only {first}-{last} are fenced"
+    return (f'{chooses}; to mend: sysctl -w net.ipv4.ip_local_port_range="{first} {last}"',)

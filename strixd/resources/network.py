@@ -6,130 +6,32 @@ the activation of ours, and for good by priority.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from strixd.fabric import Fabric, Pick, pick
-from strixd.plan import Effect, Plan, Step, unguarded
-from strixd.ports import Device, Host, Link, Profile
+from strixd.plan import Plan, Step
+from strixd.ports import STAGED, Device, Host, Link, Profile
+from strixd.resources import mtu
+from strixd.resources.network_steps import Activate, KeepProfile, StageProfile, guard
 
 PRIORITY = 100  # above every automatic profile (-999..0)
 
 
 @dataclass(frozen=True, slots=True)
-class SaveProfile:
-    """Make the stored profile be `profile`. `active_on`: the link on which the earlier one is in force."""
-
-    effect: ClassVar[Effect] = Effect.NOW
-    profile: Profile
-    before: Profile | None
-    active_on: str = ""
-
-    def __str__(self) -> str:
-        p = self.profile
-        word = "change" if self.before else "add"
-        return (
-            f'{word} profile "{p.name}" on {p.interface or p.mac}: {p.address}, MTU {p.mtu}, zone {p.zone or "default"}'
-        )
-
-    def undo(self) -> Step:
-        if self.before and self.active_on:
-            return Restore(self.before, self.active_on)
-        return SaveProfile(self.before, self.profile) if self.before else DeleteProfile(self.profile)
-
-    async def apply(self, host: Host) -> None:
-        await host.network.save(self.profile)
-
-
-@dataclass(frozen=True, slots=True)
-class Restore:
-    """Store an earlier profile of ours again and put it in force: what is stored alone changes no link."""
-
-    effect: ClassVar[Effect] = Effect.NOW
-    profile: Profile
-    interface: str
-
-    def __str__(self) -> str:
-        return f'put profile "{self.profile.name}" back in force on {self.interface}'
-
-    def undo(self) -> Step | None:
-        return None
-
-    async def apply(self, host: Host) -> None:
-        await host.network.save(self.profile)
-        await host.network.activate(self.profile.uuid, self.interface)
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteProfile:
-    """Forget a profile of ours."""
-
-    effect: ClassVar[Effect] = Effect.NOW
-    profile: Profile
-
-    def __str__(self) -> str:
-        return f'delete profile "{self.profile.name}"'
-
-    def undo(self) -> Step:
-        return SaveProfile(self.profile, None)
-
-    async def apply(self, host: Host) -> None:
-        await host.network.delete(self.profile.uuid)
-
-
-@dataclass(frozen=True, slots=True)
-class Activate:
-    """Let a profile have the device; `before` had it ("" for none). Taking back what the same profile was before is
-    the work of SaveProfile."""
-
-    effect: ClassVar[Effect] = Effect.NOW
-    interface: str
-    uuid: str
-    name: str
-    before: str
-    before_name: str
-
-    def __str__(self) -> str:
-        instead = f' instead of "{self.before_name}"' if self.before_name and self.before != self.uuid else ""
-        return f'activate profile "{self.name}" on {self.interface}{instead}'
-
-    def undo(self) -> Step | None:
-        if self.before == self.uuid:
-            return None
-        if not self.before:
-            return Disconnect(self.interface, self.uuid, self.name)
-        return Activate(self.interface, self.before, self.before_name, self.uuid, self.name)
-
-    async def apply(self, host: Host) -> None:
-        await host.network.activate(self.uuid, self.interface)
-
-
-@dataclass(frozen=True, slots=True)
-class Disconnect:
-    """Leave the device without a profile."""
-
-    effect: ClassVar[Effect] = Effect.NOW
-    interface: str
-    uuid: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"disconnect {self.interface}"
-
-    def undo(self) -> Step:
-        return Activate(self.interface, self.uuid, self.name, "", "")
-
-    async def apply(self, host: Host) -> None:
-        await host.network.disconnect(self.interface)
-
-
-@dataclass(frozen=True, slots=True)
 class Desired:
-    """`profile` lacks interface and MAC where the file names a driver; its MTU is the wanted one."""
+    """`profile` lacks the MAC of the card, and its MTU is the wanted one, which must be proven to cross to the
+    `peers`. `retry_after` as in resources/ray.py."""
 
     fabric: Fabric
     management: tuple[str, ...]
     profile: Profile
+    peers: tuple[mtu.Peer, ...] = ()
+    retry_after: float = 0.0
+
+    @property
+    def asked(self) -> mtu.Asked:
+        return mtu.Asked(self.profile.mtu, self.peers, self.retry_after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,62 +39,81 @@ class Observed:
     pick: Pick
     profile: Profile | None
     device: Device | None
+    mtu: mtu.Seen = field(default_factory=mtu.Seen)
+
+
+def card(seen: object) -> str:
+    """The MAC that our stored profile is bound to, from the last observation of this resource, if there was one."""
+    return seen.profile.mac if isinstance(seen, Observed) and seen.profile else ""
 
 
 class Network:
     name: ClassVar[str] = "network"
     settle: ClassVar[float] = 5.0
     supervised: ClassVar[bool] = False
-    guard = staticmethod(unguarded)
+    guard = staticmethod(guard)
 
     def needs(self, desired: Desired) -> tuple[str, ...]:
         return ()
 
     async def observe(self, host: Host, desired: Desired) -> Observed:
-        found = pick(desired.fabric, await host.links.read(), management=desired.management)
         profile = await host.network.profile(desired.profile.uuid)
+        fabric = replace(desired.fabric, card=profile.mac if profile else "")
+        found = pick(fabric, await host.links.read(), management=desired.management)
         device = await host.network.device(found.link.name) if found.link else None
-        return Observed(found, profile, device)
+        way = mtu.way(desired.asked, found.link, desired.profile.address) if found.link else None
+        record = mtu.loads(await host.files.read(mtu.RECORD))
+        seen = mtu.Seen(record, host.identity.boot, await host.crossings.look(way))
+        return Observed(found, profile, device, seen)
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         link, device = observed.pick.link, observed.device
         if link is None:
             return Plan(self.name, condition="blocked", why=observed.pick.why, hint="ip -br link")
-        facts = _facts(link, device)
+        facts = _facts(link, device, observed.pick.note)
         if device is None or not device.managed:
             why, hint = f"NetworkManager does not manage {link.name}", f"nmcli device set {link.name} managed yes"
             return Plan(self.name, condition="blocked", why=why, hint=hint, facts=facts)
-        wanted = _wanted(desired, link)
-        steps: tuple[Step, ...] = ()
-        if observed.profile != wanted:
-            active_on = link.name if device.profile == wanted.uuid else ""
-            steps = (SaveProfile(wanted, observed.profile, active_on),)
         if not link.carrier:
             why, hint = f"no carrier on {link.name}", f"check the cable and the other end; ethtool {link.name}"
-            return Plan(self.name, steps, "blocked", why, hint, facts)
-        return _activation(self.name, steps, wanted=wanted, link=link, device=device)
+            return Plan(self.name, (), "blocked", why, hint, facts, link.name)
+        verdict = mtu.judge(desired.asked, link, observed.mtu)
+        wanted = replace(desired.profile, mac=link.mac, mtu=verdict.size)
+        plan = _plan(self.name, wanted, observed.profile, link, device)
+        told = tuple(filter(None, (*facts, verdict.fact)))
+        return replace(plan, steps=(*verdict.steps, *plan.steps), hint=plan.hint or verdict.hint, facts=told)
 
 
-def _activation(name: str, steps: tuple[Step, ...], *, wanted: Profile, link: Link, device: Device) -> Plan:
-    ours = device.profile == wanted.uuid
-    if not steps and ours and device.state == "activating":
-        return Plan(name, condition="waiting", why=f"{link.name} is being activated", facts=_facts(link, device))
+def _plan(name: str, wanted: Profile, profile: Profile | None, link: Link, device: Device) -> Plan:
+    """Stage, activate, keep, as far as each is still to do. Without carrier nothing can be verified and so nothing is
+    written: all of it is done when the carrier comes. Only bound otherwise, a profile stays in force as it is."""
+    ours, kept = device.profile == wanted.uuid, profile == wanted
+    if kept and ours and device.state == "activating":
+        why = f"{link.name} is being activated"
+        return Plan(name, condition="waiting", why=why, interface=link.name)
+    steps: tuple[Step, ...] = ()
+    if not _is_written(profile, wanted):
+        steps = (StageProfile(link.name, wanted, profile, in_force=ours),)
     holds = ours and device.state == "activated" and wanted.address in link.addresses and link.mtu == wanted.mtu
-    if steps or not holds:
+    if (steps and not _rebound(profile, wanted)) or not holds:
         steps += (Activate(link.name, wanted.uuid, wanted.name, device.profile, device.profile_name),)
-    return Plan(name, steps, facts=_facts(link, device))
+    if not kept:
+        steps += (KeepProfile(link.name, wanted),)
+    return Plan(name, steps, interface=link.name)
 
 
-def _wanted(desired: Desired, link: Link) -> Profile:
-    """Bound to the MAC unless the file names the interface; no larger MTU than the device takes."""
-    profile = desired.profile
-    if not profile.interface:
-        profile = replace(profile, mac=link.mac)
-    return replace(profile, mtu=min(profile.mtu, link.max_mtu)) if link.max_mtu else profile
+def _is_written(profile: Profile | None, wanted: Profile) -> bool:
+    """It is so, on disk or staged."""
+    return profile in (wanted, replace(wanted, others=STAGED))
 
 
-def _facts(link: Link, device: Device | None) -> tuple[str, ...]:
+def _rebound(profile: Profile | None, wanted: Profile) -> bool:
+    """It differs in nothing but the card or name that it is bound to."""
+    return profile is not None and replace(profile, interface=wanted.interface, mac=wanted.mac) == wanted
+
+
+def _facts(link: Link, device: Device | None, note: str) -> tuple[str, ...]:
     carrier = "carrier" if link.carrier else "no carrier"
     addresses = ", ".join(link.addresses) or "no address"
     by = f'profile "{device.profile_name}" {device.state}' if device and device.profile else "no profile active"
-    return (f"{link.name}: {carrier}, {addresses}, MTU {link.mtu} (not proven to cross), {by}",)
+    return (f"{link.name}: {carrier}, {addresses}, MTU {link.mtu}, {by}", *filter(None, (note,)))

@@ -1,12 +1,13 @@
-"""The boot loader's entries and the files that later kernels copy."""
+"""The boot loader's entries and the files that later kernels copy; what the running kernel made of its arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from strixd.errors import Rejected
-from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry
+from strixd.kernelargs import key, parts, value
+from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, Effects, Gpu
 from strixd.sim.gate import Gate
 
 ROOT = "root=UUID=5e3f ro quiet"
@@ -25,9 +26,12 @@ FEDORA = Boot(
 
 @dataclass(slots=True)
 class BootFiles:
-    """What is written now; replaced whole."""
+    """What is written now, and what the next boot makes of the firmware; replaced whole. `vram`: bytes that the
+    firmware keeps for the GPU; `deaf`: arguments (by key) that this kernel does not obey."""
 
     content: Boot = FEDORA
+    vram: int = 512 << 20
+    deaf: frozenset[str] = frozenset()
 
 
 class SimBoot:
@@ -66,3 +70,40 @@ def booted(boot: Boot) -> Boot:
         return boot
     first = boot.entries[0]
     return replace(boot, running=f"BOOT_IMAGE=(hd0,gpt2)/vmlinuz-{first.name} {first.options}")
+
+
+def effects(files: BootFiles) -> Effects:
+    """As on a Strix Halo with 128 GiB, half of which the GPU may use when nothing is said."""
+    words = [word for word in parts(files.content.running)[0] if key(word) not in files.deaf]
+    said = {key(word): value(word) for word in words}
+    pages = int(said.get("ttm.pages_limit", HALF // PAGE))
+    iommu = () if said.get("amd_iommu") == "off" else ("identity",) if said.get("iommu") == "pt" else ("DMA-FQ",)
+    aspm = () if said.get("pcie_aspm") == "off" else ("0000:c1:00.0",)
+    return Effects((Gpu("card1", pages * PAGE, files.vram),), iommu, aspm)
+
+
+PAGE, HALF = 4096, 64 << 30
+
+
+class SimKernel:
+    """ports.Kernel."""
+
+    def __init__(self, files: BootFiles, gate: Gate) -> None:
+        self._files = files
+        self._gate = gate
+
+    async def effects(self) -> Effects:
+        async with self._gate.read("kernel", "effects"):
+            return effects(self._files)
+
+
+class SimPower:
+    """ports.Power. `begin` is called when a reboot is asked for; the process that asked does not see its end."""
+
+    def __init__(self, begin: Callable[[], None], gate: Gate) -> None:
+        self._begin = begin
+        self._gate = gate
+
+    async def reboot(self) -> None:
+        async with self._gate.write("power", "reboot"):
+            self._begin()

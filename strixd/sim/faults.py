@@ -39,6 +39,10 @@ def _full(world: World, *, full: bool) -> None:
     world.disk.full = full
 
 
+def _narrow(world: World, size: int) -> None:
+    world.wire.there = size
+
+
 def _service(world: World, port: str, *, down: bool) -> None:
     (world.calls.down.add if down else world.calls.down.discard)(port)
     world.changed(port)
@@ -55,12 +59,18 @@ WORDS: Mapping[str, tuple[str, Action]] = {
     "hang": ("the engine hangs: the port is open, no completion comes", _hang),
     "cable out": ("pull the fabric cable", lambda world: world.plug(cable=False)),
     "cable in": ("plug it in again", lambda world: world.plug(cable=True)),
+    "jumbo off": ("a device in the path drops large packets from this node", partial(_narrow, size=1500)),
+    "jumbo on": ("large packets cross again (then: strixd-cli apply)", partial(_narrow, size=65535)),
     "worker off": ("the other nodes lose power", partial(_others, on=False)),
     "worker on": ("the other nodes come back", partial(_others, on=True)),
     "disk full": ("no file can be written", partial(_full, full=True)),
     "disk free": ("files can be written again", partial(_full, full=False)),
     "network down": ("NetworkManager is away", partial(_service, port="network", down=True)),
     "network up": ("NetworkManager is back", partial(_service, port="network", down=False)),
+    "network restart": (
+        "NetworkManager is restarted, and forgets its checkpoints",
+        lambda world: world.network.restart(),
+    ),
     "firewall down": ("firewalld is away", partial(_service, port="firewall", down=True)),
     "firewall up": ("firewalld is back", partial(_service, port="firewall", down=False)),
     "model missing": ("from now on the model does not exist", partial(_ending, fault="missing")),

@@ -1,4 +1,4 @@
-"""firewalld: zones in force and permanent ones. An interface of no zone is in the default one."""
+"""firewalld: zones in force and permanent ones, and policies. An interface of no zone is in the default one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from strixd.errors import Rejected
-from strixd.ports import Zone
+from strixd.ports import Policy, Running, Zone
 from strixd.sim.gate import Gate
 
 DEFAULT = "public"
@@ -18,13 +18,16 @@ PREDEFINED = {
 
 
 class Firewalld:
-    """The model of it. `files`: the interfaces that permanent zone files name (somebody else's work)."""
+    """The model of it. `files`: the interfaces that permanent zone files name (somebody else's work). `state`: whether
+    it runs."""
 
     def __init__(self, changed: Callable[[str], None]) -> None:
         self._changed = changed
         self.zones: dict[str, Zone] = dict(PREDEFINED)
         self.runtime: dict[str, str] = {}
         self.files: dict[str, str] = {}
+        self.policies: dict[str, Policy] = {}
+        self.state: Running = "running"
 
     def bind(self, interface: str, zone: str) -> None:
         """As NetworkManager does at an activation: the profile's zone, or the default one."""
@@ -35,11 +38,23 @@ class Firewalld:
         self.runtime.pop(interface, None)
         self._changed(f"zone of {interface}")
 
-    def forget(self, name: str) -> None:
-        """A zone goes; its interfaces fall back to the default one."""
-        self.zones.pop(name, None)
-        self.runtime = {i: (DEFAULT if z == name else z) for i, z in self.runtime.items()}
-        self._changed(f"zone {name}")
+    def define(self, zone: Zone | None, policy: Policy | None) -> None:
+        """They may not share a name, whichever came first."""
+        for own, others in ((zone, self.policies), (policy, self.zones)):
+            if own and own.name in others:
+                raise Rejected(f"Cannot define {own.name}: NAME_CONFLICT: a zone and a policy of one name")
+        if zone:
+            self.zones[zone.name] = replace(zone, rules=tuple(sorted(zone.rules)), others=())
+        if policy:
+            self.policies[policy.name] = replace(policy, rules=tuple(sorted(policy.rules)), others=())
+        self._changed("zones and policies")
+
+    def forget(self, zone: str, policy: str) -> None:
+        """The interfaces of a zone that goes fall back to the default one."""
+        self.policies.pop(policy, None)
+        self.zones.pop(zone, None)
+        self.runtime = {i: (DEFAULT if z == zone else z) for i, z in self.runtime.items()}
+        self._changed("zones and policies")
 
 
 class SimFirewall:
@@ -48,6 +63,10 @@ class SimFirewall:
     def __init__(self, model: Firewalld, gate: Gate) -> None:
         self._firewalld = model
         self._gate = gate
+
+    async def running(self) -> Running:
+        async with self._gate.read("firewall", "running"):
+            return self._firewalld.state
 
     async def zone_of(self, interface: str) -> str:
         async with self._gate.read("firewall", "zone_of"):
@@ -61,13 +80,17 @@ class SimFirewall:
         async with self._gate.read("firewall", "zone"):
             return self._firewalld.zones.get(name)
 
-    async def define_zone(self, zone: Zone) -> None:
-        async with self._gate.write("firewall", "define_zone", zone):
-            self._firewalld.zones[zone.name] = replace(zone, rules=tuple(sorted(zone.rules)), others=())
+    async def policy(self, name: str) -> Policy | None:
+        async with self._gate.read("firewall", "policy"):
+            return self._firewalld.policies.get(name)
 
-    async def remove_zone(self, name: str) -> None:
-        async with self._gate.write("firewall", "remove_zone", name):
-            self._firewalld.forget(name)
+    async def define(self, *, zone: Zone | None = None, policy: Policy | None = None) -> None:
+        async with self._gate.write("firewall", "define", zone, policy):
+            self._firewalld.define(zone, policy)
+
+    async def remove(self, *, zone: str = "", policy: str = "") -> None:
+        async with self._gate.write("firewall", "remove", zone, policy):
+            self._firewalld.forget(zone, policy)
 
     async def move(self, interface: str, zone: str) -> None:
         async with self._gate.write("firewall", "move", interface, zone):

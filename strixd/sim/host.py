@@ -5,25 +5,31 @@ from __future__ import annotations
 import asyncio
 
 from strixd.ports import Host, Wake
-from strixd.sim.boot import SimBoot
+from strixd.sim.boot import SimBoot, SimKernel, SimPower
+from strixd.sim.crossing import SimCrossings
 from strixd.sim.files import SimFiles, SimHub, SimJournal
 from strixd.sim.firewall import SimFirewall
 from strixd.sim.gate import Gate
-from strixd.sim.network import SimLinks, SimNetwork
+from strixd.sim.links import SimLinks
+from strixd.sim.nm_port import SimNetwork
 from strixd.sim.ray import SimRay
 from strixd.sim.units import SimUnits
 from strixd.sim.vllm import SimModel
 from strixd.sim.world import World
 
 
-def simulated_host(world: World) -> Host:
+def simulated_host(world: World, *, rollback: float = 60.0) -> Host:
+    """`rollback`: seconds of a network checkpoint."""
     gate = Gate(world.calls, world.clock)
     return Host(
         identity=world.identity,
         links=SimLinks(world.network, gate),
-        network=SimNetwork(world.network, gate, world.clock),
+        crossings=SimCrossings(world.wire, world.network, world.cluster, gate, world.changed),
+        network=SimNetwork(world.network, gate, world.clock, time=rollback),
         firewall=SimFirewall(world.firewalld, gate),
         boot=SimBoot(world.boot_files, gate),
+        kernel=SimKernel(world.boot_files, gate),
+        power=SimPower(world.ask_reboot, gate),
         units=SimUnits(world.systemd, gate),
         files=SimFiles(world.disk, gate),
         ray=SimRay(world.cluster, gate),

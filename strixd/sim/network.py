@@ -11,17 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from strixd.errors import Rejected
-from strixd.ports import Device, Link, Profile
+from strixd.ports import STAGED, Link, Profile
 from strixd.sim.clock import Clock
 from strixd.sim.firewall import Firewalld
-from strixd.sim.gate import Gate
 
 State = Literal["disconnected", "activating", "activated", "deactivating", "failed", "unavailable"]
 ACTIVATION = 0.185
 CARRIER_PATIENCE = 4.0  # NetworkManager lets a device go so long after its carrier
 DHCP_PATIENCE = 45.0
 TRIES, PAUSE = 4, 300.0  # an automatic profile without DHCP gives up after so many tries, and so long
-CALL = 10.0  # seconds until the port gives up on an activation that goes on
 FLUSH = 0.1  # a device that was let go keeps its address and MTU for a moment
 DUPLICATE_PATIENCE = 32.0
 AUTOMATIC_PRIORITY = -999
@@ -31,7 +29,8 @@ AUTOMATIC_PRIORITY = -999
 class Nic:
     """A link and what NetworkManager does with it. `turn` counts activations; a newer one ends the older. `applied`:
     the stored profile as it was when it was activated. `manual`: disconnected by hand, so that nothing is activated
-    on it by itself; `tries`: of an automatic profile, in vain. `native_mtu`: without a profile's."""
+    on it by itself; `refused`: a profile that was taken from it by hand, and is not activated on it by itself; `tries`:
+    of an automatic profile, in vain. `native_mtu`: without a profile's."""
 
     link: Link
     native_mtu: int = 1500
@@ -40,6 +39,7 @@ class Nic:
     profile: str = ""
     turn: int = 0
     manual: bool = False
+    refused: str = ""
     reason: str = ""
     tries: int = 0
     applied: Profile | None = None
@@ -47,6 +47,21 @@ class Nic:
     @property
     def name(self) -> str:
         return self.link.name
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a device was like: `turn` tells whether it has been activated since. `stored` and `shadowed`: the profile
+    that was active, as it was known and as it was on disk. `ends`: the time at which it runs out."""
+
+    interface: str
+    timeout: float
+    ends: float
+    profile: str
+    state: State
+    turn: int
+    stored: Profile | None
+    shadowed: Profile | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +75,9 @@ class Automatic:
 
 
 class NetworkManager:
-    """The model of it. `duplicates`: addresses that another host holds."""
+    """The model of it. `stored`: the profiles that it knows, `shadowed`: what is on disk of those that are only staged;
+    `duplicates`: addresses that another host holds; `starts`: how often it was started; `sessions`: SSH's, as
+    (peer, own address)."""
 
     def __init__(self, clock: Clock, firewalld: Firewalld, changed: Callable[[str], None]) -> None:
         self._clock = clock
@@ -68,8 +85,12 @@ class NetworkManager:
         self._changed = changed
         self.nics: dict[str, Nic] = {}
         self.stored: dict[str, Profile] = {}
+        self.shadowed: dict[str, Profile] = {}
         self.automatic: dict[str, Automatic] = {}
         self.duplicates: set[str] = set()
+        self.checkpoints: dict[str, Checkpoint] = {}
+        self.starts = 1
+        self.sessions: set[tuple[str, str]] = set()
 
     def add(self, link: Link, *, automatic: Automatic | None = None, state: State = "activated") -> Nic:
         """A link as found after boot, occupied by its automatic profile."""
@@ -96,7 +117,7 @@ class NetworkManager:
         if not nic.link.carrier:
             raise Rejected(f"Cannot activate {self.name(uuid)} on {interface}: device is not available (no carrier)")
         nic.turn += 1
-        nic.profile, nic.state, nic.manual, nic.reason = uuid, "activating", False, ""
+        nic.profile, nic.state, nic.manual, nic.refused, nic.reason = uuid, "activating", False, "", ""
         self._address(nic, (), nic.native_mtu)
         stored = self.stored.get(uuid)
         self._firewalld.bind(nic.name, stored.zone if stored else "")
@@ -116,7 +137,7 @@ class NetworkManager:
             self._clock.after(DUPLICATE_PATIENCE, lambda: self._fail(nic, turn, nic.reason))
         else:
             address = profile.address if profile else automatic.lease if automatic else ""
-            nic.state, nic.applied, nic.tries = "activated", profile, 0
+            nic.state, nic.applied, nic.tries = "activated", profile and replace(profile, others=()), 0
             self._address(nic, (address,) if address else (), (profile.mtu if profile else 0) or nic.native_mtu)
             self._changed(f"device {nic.name}")
 
@@ -155,7 +176,7 @@ class NetworkManager:
 
     def autoconnect(self, nic: Nic) -> None:
         idle = nic.state in ("disconnected", "failed", "unavailable") and nic.managed and not nic.manual
-        fitting = [p for p in self.stored.values() if fits(p, nic.link)]
+        fitting = [p for p in self.stored.values() if fits(p, nic.link) and _by_itself(p) and p.uuid != nic.refused]
         if not (idle and nic.link.carrier):
             return
         if fitting:
@@ -166,14 +187,49 @@ class NetworkManager:
     def _made(self, interface: str) -> Automatic | None:
         return next((a for a in self.automatic.values() if a.interface == interface), None)
 
+    def stage(self, profile: Profile) -> None:
+        """In memory only; what is on disk stays there, hidden."""
+        earlier = self.stored.get(profile.uuid)
+        if earlier and "not on disk" not in earlier.others:
+            self.shadowed[profile.uuid] = earlier
+        self._store(replace(profile, others=STAGED))
+
     def save(self, profile: Profile) -> None:
+        self.shadowed.pop(profile.uuid, None)
+        self._store(replace(profile, others=()))
+
+    def _store(self, profile: Profile) -> None:
         """An idle device takes it at once; one that has it takes a changed zone at once, if nothing else changed."""
-        self.stored[profile.uuid] = replace(profile, others=())
+        self.stored[profile.uuid] = profile
+        now = replace(profile, others=())
         for nic in self.nics.values():
             applied = nic.applied
-            if applied and applied.uuid == profile.uuid and replace(applied, zone=profile.zone) == profile:
-                self._firewalld.bind(nic.name, profile.zone)
+            if applied and applied != now and replace(applied, zone=now.zone) == now:
+                nic.applied = now
+                self._firewalld.bind(nic.name, now.zone)
             self.autoconnect(nic)
+
+    def restore(self, stored: Profile, shadowed: Profile | None) -> None:
+        """A profile is known and on disk again as it was."""
+        if shadowed:
+            self.shadowed[stored.uuid] = shadowed
+        else:
+            self.shadowed.pop(stored.uuid, None)
+        self._store(stored)
+
+    def delete(self, uuid: str) -> None:
+        """A profile goes, in memory and on disk, and a device that has it is free."""
+        self.stored.pop(uuid, None)
+        self.shadowed.pop(uuid, None)
+        for nic in [nic for nic in self.nics.values() if nic.profile == uuid]:
+            self.release(nic, "disconnected")
+            self.autoconnect(nic)
+
+    def deactivate(self, nic: Nic) -> None:
+        """Take its profile from a device; another one may be activated on it by itself."""
+        nic.refused = nic.profile
+        self.release(nic, "disconnected")
+        self.autoconnect(nic)
 
     def give_up(self, interface: str) -> None:
         """As some minutes after a boot without DHCP: no profile has the device, and a stored one would get it."""
@@ -195,79 +251,30 @@ class NetworkManager:
         if not nic.link.carrier and nic.state != "unavailable":
             self.release(nic, "unavailable")
 
+    def restart(self) -> None:
+        """What is in force stays so, also what is only staged; checkpoints are forgotten, not rolled back."""
+        self.checkpoints.clear()
+        self.starts += 1
+        self._changed("NetworkManager came or went")
+
     def boot(self) -> None:
         """As after a reboot: what is not on disk is forgotten, and links that a stored profile fits get no other."""
+        self.restart()
+        self.stored = {k: p for k, p in self.stored.items() if "not on disk" not in p.others} | self.shadowed
+        self.shadowed = {}
         for nic in self.nics.values():
             if any(fits(profile, nic.link) for profile in self.stored.values()):
                 self.automatic = {k: a for k, a in self.automatic.items() if a.interface != nic.name}
-            nic.manual = False
+            nic.manual, nic.refused = False, ""
             self.release(nic, "disconnected" if nic.link.carrier else "unavailable")
             self.autoconnect(nic)
+
+
+def _by_itself(profile: Profile) -> bool:
+    return "connection.autoconnect" not in profile.others
 
 
 def fits(profile: Profile, link: Link) -> bool:
     if profile.interface:
         return profile.interface == link.name
     return not profile.mac or profile.mac == link.mac
-
-
-class SimNetwork:
-    """ports.Network."""
-
-    def __init__(self, model: NetworkManager, gate: Gate, clock: Clock) -> None:
-        self._nm = model
-        self._gate = gate
-        self._clock = clock
-
-    async def profile(self, uuid: str) -> Profile | None:
-        async with self._gate.read("network", "profile"):
-            return self._nm.stored.get(uuid)
-
-    async def device(self, interface: str) -> Device | None:
-        async with self._gate.read("network", "device"):
-            nic = self._nm.nics.get(interface)
-            if nic is None:
-                return None
-            return Device(nic.name, nic.managed, nic.state, nic.profile, self._nm.name(nic.profile))
-
-    async def save(self, profile: Profile) -> None:
-        async with self._gate.write("network", "save", profile):
-            self._nm.save(profile)
-
-    async def delete(self, uuid: str) -> None:
-        async with self._gate.write("network", "delete", uuid):
-            self._nm.stored.pop(uuid, None)
-            for nic in [nic for nic in self._nm.nics.values() if nic.profile == uuid]:
-                self._nm.release(nic, "disconnected")
-                self._nm.autoconnect(nic)
-
-    async def activate(self, uuid: str, interface: str) -> None:
-        async with self._gate.write("network", "activate", uuid, interface):
-            nic = self._nm.begin(uuid, interface)
-            nic.tries = 0
-            turn, deadline = nic.turn, self._clock.now() + CALL
-            while nic.turn == turn and nic.state == "activating" and not nic.reason:
-                if self._clock.now() > deadline:
-                    raise Rejected(f"Cannot activate {uuid} on {interface}: it is still not active after {CALL:g} s")
-                await self._clock.sleep(0.02)
-            if nic.turn != turn or nic.state != "activated":
-                raise Rejected(f"Cannot activate {uuid} on {interface}: {nic.reason or 'superseded'}")
-
-    async def disconnect(self, interface: str) -> None:
-        async with self._gate.write("network", "disconnect", interface):
-            nic = self._nm.nics.get(interface)
-            if nic and nic.profile:
-                nic.manual = True
-                self._nm.release(nic, "disconnected")
-
-
-class SimLinks:
-    """ports.Links."""
-
-    def __init__(self, model: NetworkManager, gate: Gate) -> None:
-        self._nm = model
-        self._gate = gate
-
-    async def read(self) -> tuple[Link, ...]:
-        async with self._gate.read("links", "read"):
-            return tuple(nic.link for nic in self._nm.nics.values())

@@ -84,6 +84,7 @@ class Systemd:
         self.lines: list[Line] = []
         self.records: dict[str, Record] = {}
         self.fixed: dict[str, str] = {}  # units of the installed system: name → text
+        self.titles: dict[str, tuple[str, ...]] = {}  # further processes of a unit, as they call themselves
         self._disk = disk
         self._programs = programs
         self._changed = changed
@@ -110,6 +111,13 @@ class Systemd:
         if name not in self.records:
             self.records[name] = Record(state=Unit(name))
         return self.records[name]
+
+    def programs(self, name: str) -> tuple[str, ...]:
+        """What its file says it runs, and `titles`."""
+        record = self.records.get(name)
+        if record is None or record.run is None:
+            return ()
+        return (*re.findall(r"^Exec(?:Start)?=(.*)$", record.run.text, re.M), *self.titles.get(name, ()))
 
     def active(self, name: str) -> bool:
         return name in self.records and self.records[name].state.active in ("active", "activating")
@@ -210,6 +218,10 @@ class SimUnits:
     async def stop(self, name: str) -> None:
         async with self._gate.write("units", "stop", name):
             await self._systemd.stop(name)
+
+    async def programs(self, name: str) -> tuple[str, ...]:
+        async with self._gate.read("units", "programs"):
+            return self._systemd.programs(name)
 
     async def reload(self) -> None:
         async with self._gate.write("units", "reload"):

@@ -10,9 +10,11 @@ import re
 from dataclasses import asdict, replace
 from typing import Any
 
-from strixd.ports import Identity, Link, Wake
+from strixd.engine.record import HISTORY
+from strixd.ports import BootEntry, Identity, Link, Wake
 from strixd.sim.boot import BootFiles, booted
 from strixd.sim.clock import Clock
+from strixd.sim.crossing import Wire
 from strixd.sim.fetch import Fetch, Registry
 from strixd.sim.files import Disk
 from strixd.sim.firewall import Firewalld
@@ -48,6 +50,7 @@ class World:
         self.calls = Calls()
         self.watchers: list[Wake] = []
         self.boots = 1
+        self.reboots_asked = 0
         self.disk = Disk(present=set(DEVICES))
         self.boot_files = BootFiles()
         self.registry = Registry()
@@ -55,6 +58,7 @@ class World:
         self.hub: dict[str, str] = {}
         self.firewalld = Firewalld(self.changed)
         self.network = NetworkManager(self.clock, self.firewalld, self.changed)
+        self.wire = Wire()
         self.cluster = _cluster(self, names, head)
         self.systemd = Systemd(self.clock, self.disk, self._program, self.changed)
         self._install(names.index(hostname) + 1)
@@ -132,6 +136,16 @@ class World:
         self.network.boot()
         self.boot_files.content = booted(self.boot_files.content)
 
+    def ask_reboot(self) -> None:
+        """login1 was told to; whoever plays the host reboots it (`reboot`), for strixd must end first."""
+        self.reboots_asked += 1
+
+    def install_kernel(self, version: str, options: str) -> None:
+        """A new kernel's entry, first in line."""
+        boot = self.boot_files.content
+        self.boot_files.content = replace(boot, entries=(BootEntry(version, options), *boot.entries))
+        self.changed("boot entries")
+
     # What a law compares.
 
     @property
@@ -143,12 +157,14 @@ class World:
         nm = self.network
         return {
             "profiles": dict(nm.stored),
+            "shadowed profiles": dict(nm.shadowed),
             "devices": {nic.name: (nic.profile, nic.state, nic.link) for nic in nm.nics.values()},
             "zones": dict(self.firewalld.zones),
+            "policies": dict(self.firewalld.policies),
             "runtime zones": dict(self.firewalld.runtime),
             "permanent zones": dict(self.firewalld.files),
             "boot": asdict(self.boot_files.content),
-            "files": dict(self.disk.files),
+            "files": {path: text for path, text in self.disk.files.items() if path != HISTORY},
             "units": {name: (r.text, r.state.active) for name, r in self.systemd.records.items() if r.text or r.run},
         }
 

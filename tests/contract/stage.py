@@ -1,7 +1,8 @@
 """Where a contract is played: the simulated node, or this host. What a test must arrange outside the ports is here.
 
 Real: run as root on a lab host, `pytest tests/contract --real`, with STRIXD_CONTRACT_LINK naming the fabric
-interface. STRIXD_CONTRACT_HOST ("module:function") names who assembles the adapters, an async context manager.
+interface and STRIXD_CONTRACT_TAKEN an address that another host has there. STRIXD_CONTRACT_HOST ("module:function")
+names who assembles the adapters, an async context manager.
 """
 
 from __future__ import annotations
@@ -31,15 +32,20 @@ from strixd.sim.vllm import Listener
 from strixd.sim.world import FABRIC
 
 T = TypeVar("T")
+BRIEF = 3.0  # seconds of a network checkpoint that is to run out
 
 
 class Stage(Protocol):
-    """`interface` is the fabric link; `real` says that this is no simulation."""
+    """`interface` is the fabric link; `real` says that this is no simulation; `taken`: an address that another host on
+    the link has."""
 
     interface: str
     real: bool
+    taken: str
 
-    def host(self) -> AbstractAsyncContextManager[Host]: ...
+    def host(self, *, rollback: float = 60.0) -> AbstractAsyncContextManager[Host]:
+        """`rollback`: seconds of a network checkpoint."""
+
     def mode(self, path: str) -> int:
         """Permission bits of a file."""
 
@@ -58,8 +64,20 @@ class Stage(Protocol):
     def without_boot_tool(self) -> AbstractContextManager[None]:
         """Nothing here can change boot entries meanwhile."""
 
+    def restart_network(self) -> None:
+        """NetworkManager is stopped and started again."""
+
+    def without_power(self) -> AbstractContextManager[None]:
+        """Nobody here can reboot this host meanwhile."""
+
+    def losing(self, size: int) -> AbstractContextManager[None]:
+        """Packets of more bytes than this do not come in from the fabric meanwhile; larger ones still go out."""
+
     def rules(self, zone: str) -> str:
-        """Rich rules of a zone in force now, one a line; only where `real`."""
+        """Rich rules of a zone in force now, one a line."""
+
+    def policy_rules(self, policy: str) -> str:
+        """Rich rules of a policy in force now, one a line."""
 
 
 class Simulated:
@@ -67,17 +85,25 @@ class Simulated:
 
     interface = FABRIC
     real = False
+    taken = "192.168.213.66/24"
 
     def __init__(self) -> None:
         self.world = World()
+        self.world.network.duplicates.add(self.taken)
+        self.world.cluster.others["halo2"].address = self.taken.partition("/")[0]
 
     @asynccontextmanager
-    async def host(self) -> AsyncIterator[Host]:
-        yield simulated_host(self.world)
+    async def host(self, *, rollback: float = 60.0) -> AsyncIterator[Host]:
+        yield simulated_host(self.world, rollback=rollback)
 
     @contextmanager
     def without_boot_tool(self) -> Iterator[None]:
         self.world.boot_files.content = replace(self.world.boot_files.content, tool="")
+        yield
+
+    @contextmanager
+    def without_power(self) -> Iterator[None]:
+        self.world.calls.down.add("power")
         yield
 
     def mode(self, path: str) -> int:
@@ -104,8 +130,19 @@ class Simulated:
         self.world.hub[model] = f"Cannot fetch {model}: it is gated; accept its licence at https://hub/{model}"
         yield
 
+    def restart_network(self) -> None:
+        self.world.network.restart()
+
+    @contextmanager
+    def losing(self, size: int) -> Iterator[None]:
+        self.world.wire.back = size
+        yield
+
     def rules(self, zone: str) -> str:
         return "\n".join(self.world.firewalld.zones[zone].rules)
+
+    def policy_rules(self, policy: str) -> str:
+        return "\n".join(self.world.firewalld.policies[policy].rules)
 
 
 class Real:
@@ -115,12 +152,13 @@ class Real:
 
     def __init__(self) -> None:
         self.interface = os.environ["STRIXD_CONTRACT_LINK"]
+        self.taken = os.environ["STRIXD_CONTRACT_TAKEN"]
 
-    def host(self) -> AbstractAsyncContextManager[Host]:
+    def host(self, *, rollback: float = 60.0) -> AbstractAsyncContextManager[Host]:
         self._occupy()
         module, _, name = os.environ.get("STRIXD_CONTRACT_HOST", "strixd.node:real_host").partition(":")
         assemble = getattr(importlib.import_module(module), name)
-        return cast(AbstractAsyncContextManager[Host], assemble())
+        return cast(AbstractAsyncContextManager[Host], assemble(rollback=rollback))
 
     def _occupy(self) -> None:
         """The automatic profile gives up after some minutes without DHCP: then it is told to try again."""
@@ -134,6 +172,15 @@ class Real:
         away = tool.rename(tool.with_name("away"))
         yield
         away.rename(tool)
+
+    @contextmanager
+    def without_power(self) -> Iterator[None]:
+        _output("systemctl", "mask", "--runtime", "--now", "systemd-logind.service")
+        try:
+            yield
+        finally:
+            _output("systemctl", "unmask", "--runtime", "systemd-logind.service")
+            _output("systemctl", "start", "systemd-logind.service")
 
     def mode(self, path: str) -> int:
         return Path(path).stat().st_mode & 0o7777
@@ -170,8 +217,24 @@ class Real:
             finally:
                 del os.environ["HF_ENDPOINT"]
 
+    def restart_network(self) -> None:
+        _output("systemctl", "restart", "NetworkManager")
+        _output("nm-online", "--quiet", "--wait-for-startup", "--timeout=20")
+
+    @contextmanager
+    def losing(self, size: int) -> Iterator[None]:
+        chain = f"{{ type filter hook ingress device {self.interface} priority 0; meta length > {size} drop; }}"
+        _output("nft", f"table netdev contract {{ chain losing {chain}; }}")
+        try:
+            yield
+        finally:
+            _output("nft", "delete table netdev contract")
+
     def rules(self, zone: str) -> str:
         return _output("firewall-cmd", f"--zone={zone}", "--list-rich-rules")
+
+    def policy_rules(self, policy: str) -> str:
+        return _output("firewall-cmd", f"--policy={policy}", "--list-rich-rules")
 
 
 def _output(*command: str) -> str:

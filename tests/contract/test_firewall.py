@@ -9,23 +9,25 @@ from dataclasses import replace
 import pytest
 
 from strixd.errors import Rejected
-from strixd.ports import Host, Zone
+from strixd.ports import Host, Policy, Zone
 from tests.contract.stage import Stage, until
 from tests.contract.test_network import cleaned as stored
 
 RULE = 'rule family="ipv4" source address="192.168.213.{}" port port="1024-65535" protocol="tcp" accept'
 OWN = Zone("strixd-contract", "made by a test", "default", (RULE.format(1), RULE.format(2)))
+REJECT = 'rule family="ipv4" source NOT address="192.168.213.0/24" port port="{}" protocol="tcp" reject'
+FENCE = Policy("strixd-test-fence", "made by a test", (REJECT.format("47001"), REJECT.format("47010-47019")))
 
 
 @asynccontextmanager
 async def cleaned(host: Host, stage: Stage) -> AsyncIterator[None]:
-    """Afterwards our zone is gone and the link is where it was."""
+    """Afterwards our zone and policy are gone and the link is where it was."""
     before = await host.firewall.zone_of(stage.interface)
     try:
         yield
     finally:
         await host.firewall.move(stage.interface, before)
-        await host.firewall.remove_zone(OWN.name)
+        await host.firewall.remove(zone=OWN.name, policy=FENCE.name)
 
 
 async def test_the_fabric_link_is_in_the_default_zone_at_first(host: Host, stage: Stage) -> None:
@@ -87,7 +89,7 @@ async def test_a_move_to_a_zone_that_is_not_there_is_rejected(host: Host, stage:
 
 async def test_a_defined_zone_is_read_back_and_in_force(host: Host, stage: Stage) -> None:
     async with cleaned(host, stage):
-        await host.firewall.define_zone(OWN)
+        await host.firewall.define(zone=OWN)
         assert await host.firewall.zone(OWN.name) == OWN
         await host.firewall.move(stage.interface, OWN.name)
         assert await host.firewall.zone_of(stage.interface) == OWN.name
@@ -96,9 +98,9 @@ async def test_a_defined_zone_is_read_back_and_in_force(host: Host, stage: Stage
 
 async def test_defining_again_leaves_nothing_of_the_earlier_zone(host: Host, stage: Stage) -> None:
     async with cleaned(host, stage):
-        await host.firewall.define_zone(OWN)
+        await host.firewall.define(zone=OWN)
         other = replace(OWN, description="another", target="DROP", rules=(RULE.format(3),))
-        await host.firewall.define_zone(other)
+        await host.firewall.define(zone=other)
         assert await host.firewall.zone(OWN.name) == other
         assert "192.168.213.3" in stage.rules(OWN.name)
         assert "192.168.213.2" not in stage.rules(OWN.name)
@@ -106,8 +108,8 @@ async def test_defining_again_leaves_nothing_of_the_earlier_zone(host: Host, sta
 
 async def test_defining_the_same_twice_is_harmless(host: Host, stage: Stage) -> None:
     async with cleaned(host, stage):
-        await host.firewall.define_zone(OWN)
-        await host.firewall.define_zone(OWN)
+        await host.firewall.define(zone=OWN)
+        await host.firewall.define(zone=OWN)
         assert await host.firewall.zone(OWN.name) == OWN
 
 
@@ -116,38 +118,80 @@ async def test_defining_a_zone_leaves_a_link_in_the_zone_of_its_profile(host: Ho
     async with stored(host, stage) as profile:
         await host.network.save(profile)
         await host.network.activate(profile.uuid, stage.interface)
-        await host.firewall.define_zone(OWN)
+        await host.firewall.define(zone=OWN)
         await host.sleep(0.5)
         assert await host.firewall.zone_of(stage.interface) == profile.zone
-        await host.firewall.remove_zone(OWN.name)
+        await host.firewall.remove(zone=OWN.name)
         await host.sleep(0.5)
         assert await host.firewall.zone_of(stage.interface) == profile.zone
 
 
 async def test_a_link_stays_in_its_zone_when_that_is_defined_again(host: Host, stage: Stage) -> None:
     async with cleaned(host, stage):
-        await host.firewall.define_zone(OWN)
+        await host.firewall.define(zone=OWN)
         await host.firewall.move(stage.interface, OWN.name)
-        await host.firewall.define_zone(replace(OWN, rules=(RULE.format(3),)))
+        await host.firewall.define(zone=replace(OWN, rules=(RULE.format(3),)))
         assert await host.firewall.zone_of(stage.interface) == OWN.name
 
 
 async def test_a_removed_zone_is_gone(host: Host, stage: Stage) -> None:
     async with cleaned(host, stage):
-        await host.firewall.define_zone(OWN)
-        await host.firewall.remove_zone(OWN.name)
+        await host.firewall.define(zone=OWN)
+        await host.firewall.remove(zone=OWN.name)
         assert await host.firewall.zone(OWN.name) is None
         with pytest.raises(Rejected):
             await host.firewall.move(stage.interface, OWN.name)
 
 
-async def test_removing_a_zone_that_is_not_there_does_nothing(host: Host) -> None:
-    await host.firewall.remove_zone("strixd-none")
+async def test_removing_what_is_not_there_does_nothing(host: Host) -> None:
+    await host.firewall.remove(zone="strixd-none", policy="strixd-none")
 
 
 async def test_the_links_of_a_removed_zone_fall_back(host: Host, stage: Stage) -> None:
     async with cleaned(host, stage):
-        await host.firewall.define_zone(OWN)
+        await host.firewall.define(zone=OWN)
         await host.firewall.move(stage.interface, OWN.name)
-        await host.firewall.remove_zone(OWN.name)
+        await host.firewall.remove(zone=OWN.name)
         assert await host.firewall.zone_of(stage.interface) in ("", "public")
+
+
+async def test_firewalld_runs(host: Host) -> None:
+    assert await host.firewall.running() == "running"
+
+
+async def test_a_policy_that_is_not_there_is_none(host: Host) -> None:
+    assert await host.firewall.policy("strixd-none") is None
+
+
+async def test_a_defined_policy_is_read_back_and_in_force(host: Host, stage: Stage) -> None:
+    async with cleaned(host, stage):
+        await host.firewall.define(policy=FENCE)
+        assert await host.firewall.policy(FENCE.name) == FENCE
+        assert "47010-47019" in stage.policy_rules(FENCE.name)
+
+
+async def test_a_policy_defined_again_leaves_nothing_of_the_earlier_one(host: Host, stage: Stage) -> None:
+    async with cleaned(host, stage):
+        await host.firewall.define(policy=FENCE)
+        other = replace(FENCE, description="another", rules=(REJECT.format("47002"),))
+        await host.firewall.define(policy=other)
+        assert await host.firewall.policy(FENCE.name) == other
+        assert "47002" in stage.policy_rules(FENCE.name)
+        assert "47001" not in stage.policy_rules(FENCE.name)
+
+
+async def test_zone_and_policy_are_defined_and_removed_together(host: Host, stage: Stage) -> None:
+    async with cleaned(host, stage):
+        await host.firewall.define(zone=OWN, policy=FENCE)
+        assert await host.firewall.zone(OWN.name) == OWN
+        assert await host.firewall.policy(FENCE.name) == FENCE
+        await host.firewall.remove(zone=OWN.name, policy=FENCE.name)
+        assert await host.firewall.zone(OWN.name) is None
+        assert await host.firewall.policy(FENCE.name) is None
+
+
+async def test_a_policy_with_the_name_of_a_zone_is_rejected(host: Host, stage: Stage) -> None:
+    async with cleaned(host, stage):
+        with pytest.raises(Rejected, match="NAME_CONFLICT"):
+            await host.firewall.define(policy=replace(FENCE, name="trusted"))
+        assert await host.firewall.policy("trusted") is None

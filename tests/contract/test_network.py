@@ -34,6 +34,8 @@ async def cleaned(host: Host, stage: Stage) -> AsyncIterator[Profile]:
     try:
         yield profile
     finally:
+        for open_one in await host.network.checkpoints(stage.interface):
+            await host.network.confirm(open_one)
         await host.network.delete(UUID)
         await until(host, lambda: _has(host, stage, before.profile))
 

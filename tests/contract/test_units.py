@@ -35,6 +35,19 @@ async def unit(host: Host, *lines: str) -> AsyncIterator[str]:
             await host.units.reload()
 
 
+async def test_the_processes_of_a_unit_are_named(host: Host) -> None:
+    async with unit(host, "ExecStart=/bin/sleep 30") as name:
+        assert await host.units.programs(name) == ()
+        await host.units.start(name)
+
+        async def named() -> bool:  # a unit is active a moment before its program is there
+            return any("sleep 30" in title for title in await host.units.programs(name))
+
+        assert await until(host, named)
+        await host.units.stop(name)
+        assert await host.units.programs(name) == ()
+
+
 async def becomes(host: Host, name: str, active: str, *, seconds: float = 5.0) -> Unit:
     async def look() -> Unit | None:
         state = await host.units.read(name)

@@ -6,9 +6,11 @@ import time
 
 import pytest
 
+from strixd import fence
+from strixd.config.loading import parse
 from tests.e2e.cluster import Cluster, pieces
 from tests.lab import registry
-from tests.lab.cluster import KEY
+from tests.lab.cluster import FILE, KEY
 from tests.lab.host import Host, wait_for
 from tests.lab.judge import Judge
 
@@ -34,6 +36,17 @@ def test_completion_streams_from_tensor_parallel_two(serving: Cluster) -> None:
     assert "tensor_parallel_size=2" in said
     for host in serving.hosts:
         assert "RayWorker" in host.sh("ps -eo args"), f"no rank runs on {host.name}"
+
+
+def test_all_that_ray_and_the_ranks_listen_on_is_behind_the_fence(serving: Cluster) -> None:
+    """But for loopback, ssh and the resolver of these hosts, nothing else listens there."""
+    fenced = fence.fenced(parse(serving.head.read(FILE), FILE).config)
+    ranges = [range(int(first), int(last or first) + 1) for first, _, last in (each.partition("-") for each in fenced)]
+    for host in serving.hosts:
+        listed = [line.split()[3].rpartition(":") for line in host.sh("ss -Hltn").splitlines()]
+        ports = {int(port) for address, _, port in listed if "127.0.0." not in address} - {22, 5355}
+        assert len(ports) > 3, "Ray listens"
+        assert {port for port in ports if not any(port in each for each in ranges)} == set(), host.name
 
 
 def test_status_alone_tells_what_runs_where(serving: Cluster) -> None:

@@ -44,6 +44,8 @@ runtime = "crun"
 [engine.runtimes]
 crun = ["/{shim}"]
 """
+# In Fedora's systemd, and not in Debian's: everybody may have a ping socket.
+SYSCTL = "net.ipv4.ping_group_range = 0 2147483647\n"
 REGISTRIES = '[[registry]]\nlocation = "{name}:{port}"\ninsecure = true\n'
 
 
@@ -55,6 +57,7 @@ def make_disk(seat: Seat, base: Path, binds: tuple[str, ...]) -> None:
     _seed_identity(seat)
     _seed_containers(seat, [bind.partition(":")[2] for bind in binds])
     _seed_standins(seat)
+    put(seat.root / "etc/sysctl.d/50-fedora.conf", SYSCTL)
 
 
 def mount_overlay(lower: Path, folder: Path, name: str) -> None:

@@ -6,7 +6,8 @@ anything inside a host. A host's namespace lives from power-on to power-off: a d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.lab.layout import (
@@ -76,6 +77,28 @@ def pull(seat: Seat, all_seats: Sequence[Seat]) -> None:
 def push(seat: Seat, all_seats: Sequence[Seat]) -> None:
     _pulled(seat).unlink(missing_ok=True)
     settle_cable(all_seats)
+
+
+@contextmanager
+def losing_large(seat: Seat) -> Iterator[None]:
+    """A device on the cable drops what this host sends in packets of more than 1500 bytes, and nothing that it gets."""
+    chain = f"type filter hook ingress device {seat.name} priority 0; meta length > {DEFAULT_MTU} drop;"
+    nft = ["ip", "netns", "exec", CABLE_NETNS, "nft"]
+    run([*nft, f"table netdev large {{ chain {seat.name} {{ {chain} }}; }}"])
+    try:
+        yield
+    finally:
+        run([*nft, "delete", "table", "netdev", "large"])
+
+
+def take_card(seat: Seat) -> None:
+    """The fabric card is not in the host any more."""
+    _ip("-n", seat.netns, "link", "set", FABRIC, "netns", CABLE_NETNS)
+
+
+def give_card(seat: Seat) -> None:
+    """It comes back."""
+    _ip("-n", CABLE_NETNS, "link", "set", FABRIC, "netns", seat.netns)
 
 
 def lab_namespaces() -> list[str]:

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from tests.lab.bootfiles import lay_boot_files
 from tests.lab.fixtures import Pair
 from tests.lab.host import Host
 from tests.lab.judge import Judge
@@ -14,27 +15,27 @@ from tests.lab.layout import FABRIC, PROJECT
 pytestmark = pytest.mark.lab
 
 PLACE = "opt/contract"
-ROOT = "root=UUID=2f0c ro rhgb quiet"
-ENTRY = "title Fedora Linux ({0}) 43\nversion {0}\nlinux /vmlinuz-{0}\ninitrd /initramfs-{0}.img\noptions {1}\n"
-VERSIONS = ("6.18.5-200.fc43.x86_64", "6.17.9-300.fc43.x86_64", "0-rescue-4a5b")
+TAKEN = "192.168.213.66/24"
 
 
-def lay_boot_files(host: Host) -> None:
-    """As on Fedora, which a lab host is not, with a stand-in for grubby that has its faults."""
-    for version in VERSIONS:
-        host.write(f"/boot/loader/entries/4a5b-{version}.conf", ENTRY.format(version, ROOT))
-    host.write("/etc/kernel/cmdline", f"{ROOT}\n")
-    host.write("/etc/default/grub", 'GRUB_TIMEOUT=5\nGRUB_CMDLINE_LINUX="rhgb quiet"\n')
-    host.write("/usr/local/sbin/grubby", (PROJECT / "tests/standin/grubby").read_text(), 0o755)
+def take_address(host: Host) -> None:
+    """Another host on the cable has the address that the contracts of a duplicate one want; it takes large packets."""
+    jumbo = ("802-3-ethernet.mtu", "9000")
+    host.run(
+        *("nmcli", "connection", "add", "type", "ethernet", "ifname", FABRIC, "con-name", "taken", "ip4", TAKEN), *jumbo
+    )
+    host.run("nmcli", "connection", "up", "taken")
 
 
 def test_the_real_adapters_keep_their_contracts(pair: Pair, judge: Judge) -> None:
     host = pair[0]
     lay_boot_files(host)
+    take_address(pair[1])
     folder = host.seat.root / PLACE
     shutil.copytree(PROJECT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "pyproject.toml", folder)
-    run = f"cd /{PLACE} && STRIXD_CONTRACT_LINK={FABRIC} python3 -m pytest -q -p no:cacheprovider --real tests/contract"
+    where = f"STRIXD_CONTRACT_LINK={FABRIC} STRIXD_CONTRACT_TAKEN={TAKEN}"
+    run = f"cd /{PLACE} && {where} python3 -m pytest -q -p no:cacheprovider --real tests/contract"
     done = host.attempt("bash", "-c", run, timeout=600)
     judge.expect(".*")  # the contracts provoke every failure that an adapter has a name for
     assert done.ok, done.stdout[-6000:] + done.stderr[-2000:]

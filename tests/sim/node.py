@@ -45,7 +45,7 @@ class Node:
 
     def __init__(self, world: World, *, count: int = 2) -> None:
         self.world = world
-        self._text = cluster_toml(count)
+        self.text = cluster_toml(count)
         self._task: asyncio.Task[None] | None = None
         self.engine: Engine | None = None
 
@@ -64,7 +64,7 @@ class Node:
         return self.engine
 
     def _read(self) -> File:
-        settings = config.parse(self._text, "cluster.toml").config
+        settings = config.parse(self.text, "cluster.toml").config
         return File(settings, config.find_node(settings, self.world.hostname, self.world.identity.macs))
 
     async def kill(self) -> None:
@@ -90,9 +90,9 @@ class Node:
         return self._task is None or self._task.done()
 
     async def until(self, wanted: Callable[[Status], bool], *, seconds: float) -> float:
-        """Waits for a status, and gives the simulated seconds that it took."""
+        """Waits for a status that knows a whole pass, and gives the simulated seconds that it took."""
         begun = self.world.clock.now()
-        while not wanted(self.status):
+        while not (self.status.passes and wanted(self.status)):
             assert self._task
             if self._task.done():
                 self._task.result()
@@ -134,7 +134,7 @@ async def serving(*, count: int = 2) -> AsyncIterator[Node]:
     """A head whose model answers."""
     async with living(world(count=count), count=count) as node:
         assert node.engine
-        await node.engine.serve(MODEL, ())
+        await node.engine.serve(MODEL, (), by="uid 0: serve")
         await node.answers(seconds=120)
         yield node
 

@@ -19,7 +19,7 @@ async def test_recovery_goes_on_without_room_for_its_record() -> None:
         await node.until(lambda status: not answering(status), seconds=60)
         await node.answers(seconds=180)
         with pytest.raises(StrixdError, match="No space left"):
-            await node.engine.serve("another/model", ())
+            await node.engine.serve("another/model", (), by="uid 0: serve")
         assert node.status.model
         assert node.status.model.name == MODEL
         assert not node.dead

@@ -8,12 +8,14 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from strixd.api.access import Access
 from strixd.api.connection import Limits
 from strixd.api.listen import bind
 from strixd.api.server import Server
 from strixd.engine.status import (
+    ChangeView,
     Incident,
     MemberView,
     ModelView,
@@ -23,11 +25,12 @@ from strixd.engine.status import (
     Status,
     StepView,
 )
-from strixd.errors import StrixdError
+from strixd.errors import Refused, StrixdError
 from strixd.plan import Condition
 
 NOON = 1_764_417_600.0  # 2025-11-29 12:00:00 UTC
 MOVE = StepView("move enp1s0 from zone public to trusted", "move enp1s0 from zone trusted to public", "now")
+MTU = StepView("set the MTU of enp1s0 to 9000", "set the MTU of enp1s0 to 1500", "now")
 
 
 def resource(name: str, condition: Condition = "ok", why: str = "", *facts: str, hint: str = "") -> ResourceView:
@@ -63,20 +66,40 @@ def status(*resources: ResourceView, passes: int = 7) -> Status:
     )
 
 
+def change(**fields: Any) -> ChangeView:
+    """Two steps of uid 1000's apply, done."""
+    usual = ChangeView(
+        id="c1",
+        began=NOON - 62.5,
+        ended=NOON - 60,
+        by="uid 1000: apply",
+        outcome="done",
+        why="",
+        resources=("firewall", "network"),
+        steps=(MOVE, MTU),
+        taken=2,
+    )
+    return replace(usual, **fields)
+
+
 LAYERS = ("cmdline", "network", "firewall", "image", "ray", "vllm")
 
 
 class RecordedDoor:
-    """A Door. `asked` has every order; `refusal` is raised by the next ones; `bug` by status()."""
+    """A Door. `asked` has every order, `by` who gave it; `refusal` is raised by the next ones; `bug` by status()."""
 
     def __init__(self) -> None:
         self.now = status()
         self.number = 1
+        self._ordered = 7.0  # as pass 7 says
         self.asked: list[tuple[object, ...]] = []
         self.refusal: StrixdError | None = None
         self.bug: Exception | None = None
         self.watchers = 0
+        self.by: list[str] = []
         self.after_serve: list[Status] = []
+        self.after_apply: list[Status] = []
+        self.changes: list[ChangeView] = []  # the newest first
         self._changed = asyncio.Condition()
 
     def status(self) -> Status:
@@ -100,8 +123,7 @@ class RecordedDoor:
         return self.number
 
     def ordered(self) -> float:
-        served = any(what[0] == "serve" for what in self.asked)
-        return 8.5 if served else 0.0  # newer than pass 7, which it says at first, and pass 8
+        return self._ordered
 
     async def preview(self) -> tuple[PlanView, ...]:
         self._note("preview")
@@ -111,11 +133,34 @@ class RecordedDoor:
             PlanView("ray", (), "ok", ""),
         )
 
-    async def apply(self) -> None:
-        self._note("apply")
+    def history(self, count: int) -> tuple[ChangeView, ...]:
+        return tuple(self.changes[:count])
 
-    async def serve(self, model: str, arguments: tuple[str, ...]) -> None:
-        self._note("serve", model, *arguments)
+    async def apply(self, by: str) -> None:
+        """The states of `after_apply` follow, the last of which is of a pass that knew of it."""
+        self._note("apply", by=by)
+        self._ordered += 1
+        self._coming = asyncio.create_task(self._after_apply(self._ordered))
+
+    async def _after_apply(self, ordered: float) -> None:
+        *before, last = self.after_apply or [self.now]
+        for each in before:
+            await asyncio.sleep(0.05)
+            await self.say(replace(each, ordered=0.0))
+        await asyncio.sleep(0.05)
+        await self.say(replace(last, ordered=ordered))
+
+    async def undo(self, by: str) -> ChangeView:
+        self._note("undo", by=by)
+        for number, each in enumerate(self.changes):
+            if each.outcome == "done":
+                self.changes[number] = replace(each, outcome="undone", why="c2")
+                return self.changes[number]
+        raise Refused("Cannot undo: nothing that was done is left to take back", hint="strixd-cli history")
+
+    async def serve(self, model: str, arguments: tuple[str, ...], *, by: str) -> None:
+        self._note("serve", model, *arguments, by=by)
+        self._ordered = 8.5  # newer than pass 7, which it says at first, and pass 8
         self._coming = asyncio.create_task(self._after_serve())
 
     async def _after_serve(self) -> None:
@@ -123,20 +168,21 @@ class RecordedDoor:
             await asyncio.sleep(0.05)
             await self.say(replace(each, passes=number, ordered=float(number)))
 
-    async def stop(self) -> None:
-        self._note("stop")
+    async def stop(self, by: str) -> None:
+        self._note("stop", by=by)
 
-    async def pause(self) -> None:
-        self._note("pause")
+    async def pause(self, by: str) -> None:
+        self._note("pause", by=by)
 
-    async def resume(self) -> None:
-        self._note("resume")
+    async def resume(self, by: str) -> None:
+        self._note("resume", by=by)
 
-    async def update_image(self) -> None:
-        self._note("update_image")
+    async def update_image(self, by: str) -> None:
+        self._note("update_image", by=by)
 
-    def _note(self, *what: object) -> None:
+    def _note(self, *what: object, by: str = "") -> None:
         self.asked.append(what)
+        self.by += [by] if by else []
         if self.refusal is not None:
             raise self.refusal
 

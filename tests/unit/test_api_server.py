@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
 import pytest
 from api_lab import Lab, idl, run
-from recorded_door import status
+from recorded_door import MTU, change, status
 from varlink_idl import parse
 
 from strixd import __version__, errors
 from strixd.api import wire
+from strixd.api.applying import ApplyStage
 from strixd.api.commands import COMMANDS
 from strixd.api.introspection import INTERFACES, METHODS
 from strixd.api.progress import Stage
 from strixd.engine.status import Phase
-from strixd.plan import Condition
+from strixd.plan import Condition, Effect
 
 # The description, the table and the errors agree.
 
@@ -37,7 +39,7 @@ def test_parameters_are_those_of_the_description() -> None:
 
 def _described(kind: type) -> dict[str, object]:
     words = {"str": "string", "Phase": "Phase", "tuple[str, ...] | None": ("?", ("[]", "string"))}
-    words["Annotated[int, _waitable] | None"] = ("?", "int")
+    words |= dict.fromkeys(("Annotated[int, _waitable] | None", "Annotated[int, _countable] | None"), ("?", "int"))
     return {name: words[annotation] for name, annotation in kind.__annotations__.items()}
 
 
@@ -50,8 +52,9 @@ def test_every_named_error_is_described() -> None:
 
 def test_the_words_of_enumerations_agree() -> None:
     types = idl("io.strixd").types
-    for name, literal in {"Phase": Phase, "Condition": Condition, "Stage": Stage}.items():
+    for name, literal in {"Phase": Phase, "Condition": Condition, "Stage": Stage, "ApplyStage": ApplyStage}.items():
         assert types[name] == ("enum", get_args(literal))
+    assert types["Effect"] == ("enum", tuple(each.value for each in Effect))
 
 
 # Every method, with a reply that fits its description.
@@ -61,7 +64,9 @@ CALLS: dict[str, tuple[dict[str, object], tuple[object, ...] | None]] = {
     "Status": ({}, None),
     "Wait": ({"phase": "ready", "timeout": 1}, None),
     "Plan": ({}, ("preview",)),
+    "History": ({"count": 5}, None),
     "Apply": ({}, ("apply",)),
+    "Undo": ({}, ("undo",)),
     "Serve": ({"model": "tiny", "arguments": ["--seed", "1"]}, ("serve", "tiny", "--seed", "1")),
     "Stop": ({}, ("stop",)),
     "Pause": ({}, ("pause",)),
@@ -79,6 +84,7 @@ def test_a_reply_fits_the_description(tmp_path: Path, method: str) -> None:
     parameters, asked = CALLS[method]
 
     async def scenario(lab: Lab) -> None:
+        lab.door.changes = [change(outcome="left over", why="no room"), change()]
         async with lab.client() as client:
             reply = await client.ask(method, parameters)
         interface = idl("io.strixd")
@@ -97,6 +103,53 @@ def test_status_without_a_model_fits_too(tmp_path: Path) -> None:
         interface = idl("io.strixd")
         assert interface.complaint(interface.methods["Status"][1], reply["parameters"]) == ""
         assert reply["parameters"]["status"]["model"] is None
+
+    run(tmp_path, scenario)
+
+
+def test_a_change_under_way_fits_too(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        lab.door.now = replace(status(), change=change(outcome="running", ended=0.0, taken=1), released=("cmdline",))
+        async with lab.client() as client:
+            reply = await client.ask("Status")
+        interface = idl("io.strixd")
+        assert interface.complaint(interface.methods["Status"][1], reply["parameters"]) == ""
+        assert reply["parameters"]["status"]["change"]["steps"][1]["undo"] == MTU.undo
+        assert reply["parameters"]["status"]["released"] == ["cmdline"]
+
+    run(tmp_path, scenario)
+
+
+def test_whoever_changes_something_is_named_with_the_command(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        lab.door.changes = [change()]
+        async with lab.client() as client:
+            for method, (parameters, _) in CALLS.items():
+                await client.ask(method, parameters)
+        words = ("apply", "undo", "serve", "stop", "pause", "resume", "image update")
+        assert lab.door.by == [f"uid {os.getuid()}: {word}" for word in words]
+
+    run(tmp_path, scenario)
+
+
+def test_every_command_that_changes_something_has_its_word() -> None:
+    named = {method for method, command in COMMANDS.items() if command.word}
+    assert named == {method for method, command in COMMANDS.items() if command.need == "change"}
+
+
+def test_history_is_as_long_as_asked_and_undo_says_what_became_of_the_change(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        lab.door.changes = [change(id=str(number)) for number in range(12)]
+        async with lab.client() as client:
+            assert len((await client.ask("History"))["parameters"]["changes"]) == 10
+            newest = (await client.ask("History", {"count": 2}))["parameters"]["changes"]
+            assert [each["id"] for each in newest] == ["0", "1"]
+            undone = (await client.ask("Undo"))["parameters"]["change"]
+            assert (undone["id"], undone["outcome"], undone["why"]) == ("0", "undone", "c2")
+            lab.door.changes = []
+            refused = await client.ask("Undo")
+        assert refused["error"] == "io.strixd.Refused"
+        assert refused["parameters"]["hint"] == "strixd-cli history"
 
     run(tmp_path, scenario)
 
@@ -132,6 +185,8 @@ def test_introspection(tmp_path: Path) -> None:
             "InvalidParameter",
             {"parameter": "timeout"},
         ),
+        ({"method": "io.strixd.History", "parameters": {"count": 0}}, "InvalidParameter", {"parameter": "count"}),
+        ({"method": "io.strixd.History", "parameters": {"count": 10**400}}, "InvalidParameter", {"parameter": "count"}),
         ({"method": "org.varlink.service.GetInfo", "parameters": {"x": 1}}, "InvalidParameter", {"parameter": "x"}),
         (
             {"method": "org.varlink.service.GetInterfaceDescription"},
@@ -162,6 +217,13 @@ def test_faults_have_the_names_of_the_protocol(
     [
         ({"model": ""}, "Cannot serve '': that is no model's name"),
         ({"model": "-x"}, "Cannot serve '-x': that is no model's name"),
+        ({"model": "/etc"}, "that is no model's name"),
+        ({"model": "../x"}, "that is no model's name"),
+        ({"model": "a/../../etc"}, "that is no model's name"),
+        ({"model": "a//b"}, "that is no model's name"),
+        ({"model": "a/."}, "that is no model's name"),
+        ({"model": "a/"}, "that is no model's name"),
+        ({"model": "https://huggingface.co/a/b"}, "that is no model's name"),
         ({"model": "a b"}, "Cannot serve 'a b': that is no model's name"),
         ({"model": "\ud800"}, "Cannot serve '\\ud800': that is no model's name"),
         ({"model": "m", "arguments": ["a\0b"]}, "characters that do not print"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from api_lab import Lab, idl, run, until
-from recorded_door import resource, status
+from recorded_door import MOVE, MTU, change, resource, status
 
 from strixd import __version__
 from strixd.engine.status import Phase
@@ -28,7 +28,7 @@ def test_watch_tells_at_once_and_at_each_change(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "parameters"), [("Watch", {}), ("Wait", {"phase": "stuck"}), ("Serve", {"model": "tiny"})]
+    ("method", "parameters"), [("Watch", {}), ("Wait", {"phase": "stuck"}), ("Serve", {"model": "tiny"}), ("Apply", {})]
 )
 def test_a_stream_ends_when_its_client_goes(tmp_path: Path, method: str, parameters: dict[str, object]) -> None:
     async def scenario(lab: Lab) -> None:
@@ -135,6 +135,44 @@ def test_serve_ends_with_the_layer_in_the_way(tmp_path: Path) -> None:
             reply = await client.reply()
         parameters = {"message": "Cannot serve tiny: vllm: unknown flag --foo", "hint": "take it out", "exitStatus": 3}
         assert reply == {"error": "io.strixd.CannotServe", "parameters": parameters}
+
+    run(tmp_path, scenario)
+
+
+def test_apply_tells_each_step_and_the_end(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        running = change(began=8.0, ended=0.0, outcome="running", taken=0)
+        lab.door.changes = [change(began=8.0), change(id="c0", began=7.0, outcome="failed", why="an older one")]
+        lab.door.after_apply = [
+            replace(status(), change=running),
+            replace(status(), change=replace(running, taken=1)),
+            status(),
+        ]
+        async with lab.client() as client:
+            replies = [await client.ask("Apply", more=True)]
+            while replies[-1].get("continues"):
+                replies.append(await client.reply())
+        interface = idl("io.strixd")
+        for reply in replies:
+            assert interface.complaint(interface.methods["Apply"][1], reply["parameters"]) == ""
+        assert [tuple(reply["parameters"].values()) for reply in replies] == [
+            (),
+            ("step", False, f"1 of 2: {MOVE.text}"),
+            ("step", True, f"1 of 2: {MOVE.text}"),
+            ("step", False, f"2 of 2: {MTU.text}"),
+            ("step", True, f"2 of 2: {MTU.text}"),
+            ("end", True, "2 steps taken"),
+        ]
+
+    run(tmp_path, scenario)
+
+
+def test_apply_without_more_replies_after_the_pass(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        lab.door.after_apply = [replace(status(), change=change(outcome="running")), replace(status(), passes=20)]
+        async with lab.client() as client:
+            assert await client.ask("Apply") == {"parameters": {}}
+            assert (await client.ask("Status"))["parameters"]["status"]["passes"] == 20
 
     run(tmp_path, scenario)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -163,6 +165,44 @@ def test_a_full_disk_changes_no_byte(root: Path, monkeypatch: pytest.MonkeyPatch
     assert _all(root) == before
 
 
+@pytest.mark.parametrize("text", ["", "title F\nversion 6.19\n", "title F\noptions ro quiet\n", "linux /vmlinuz\n"])
+def test_an_entry_that_is_not_whole_yet_is_let_be(root: Path, text: str) -> None:
+    path = root / "boot/loader/entries/new.conf"
+    path.write_text(text)
+    assert "new" not in {entry.name for entry in asyncio.run(Grubby(root, str(STANDIN)).read()).entries}
+    _change(root, {"new": "ro quiet iommu=pt"})
+    assert path.read_text() == text
+
+
+def test_whoever_writes_an_entry_line_by_line_is_let_finish(root: Path) -> None:
+    """What is added after a change would go into a file that is no longer there."""
+    path = root / "boot/loader/entries/new.conf"
+    lines = ENTRY.format(version="6.19.1", options=ROOT).splitlines(keepends=True)
+    writer = threading.Thread(target=_write_slowly, args=(path, lines))
+    writer.start()
+    while not bootfiles.is_whole(path.read_text() if path.exists() else ""):
+        time.sleep(0.01)
+    _change(root, {"new": f"{ROOT} iommu=pt"})
+    writer.join()
+    assert path.read_text() == ENTRY.format(version="6.19.1", options=f"{ROOT} iommu=pt")
+
+
+def _write_slowly(path: Path, lines: list[str]) -> None:
+    with path.open("w") as out:
+        for line in lines:
+            out.write(line)
+            out.flush()
+            time.sleep(0.1)
+
+
+def test_what_strixd_wrote_itself_is_not_waited_for(root: Path) -> None:
+    loader = Grubby(root, str(STANDIN))
+    asyncio.run(loader.change({KERNEL_CMDLINE: "quiet"}))
+    begun = time.monotonic()
+    asyncio.run(loader.change({KERNEL_CMDLINE: "quiet ro"}))
+    assert time.monotonic() - begun < bootloader.QUIET
+
+
 def test_an_entry_without_a_kernel_is_written_here(root: Path) -> None:
     _lay(root / "boot/loader/entries/uki.conf", "title U\nefi /uki.efi\noptions quiet\noptions ro\n")
     _change(root, {"uki": "quiet ro iommu=pt"})
@@ -211,3 +251,33 @@ def test_a_hung_grubby_is_ended(root: Path, tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(Unavailable, match=r"within 0\.2 s"):
         _change(root, _everywhere("iommu=pt"), str(hung))
     assert _all(root) == before
+
+
+def test_kernels_are_edited_side_by_side_and_each_by_one_run_at_a_time(root: Path, tmp_path: Path) -> None:
+    """Each run waits until two have begun: one after the other they would never end."""
+    (root / "boot/loader/entries/twin.conf").write_text(
+        ENTRY.format(version=NEW.removeprefix(f"{MACHINE}-"), options=ROOT)
+    )
+    begun = tmp_path.parent / f"{tmp_path.name}-begun"
+    slow = tmp_path.parent / f"{tmp_path.name}-grubby"
+    slow.write_text(
+        f'#!/bin/sh\necho "$1" >>{begun}\n'
+        f'for n in $(seq 200); do [ "$(sort -u {begun} | wc -l)" -ge 2 ] && break; sleep 0.05; done\n'
+        f'[ $n -lt 200 ] && "{STANDIN}" "$@"\n'
+    )
+    slow.chmod(0o755)
+    _change(root, {**_everywhere("iommu=pt"), "twin": "iommu=off"}, str(slow))
+    lines = {entry.name: entry.options for entry in asyncio.run(Grubby(root, str(STANDIN)).read()).entries}
+    assert (lines[NEW], lines[OLD], lines["twin"]) == ("iommu=pt", "iommu=pt", "iommu=off")
+
+
+def test_what_a_hung_grubby_started_ends_with_it(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = tmp_path.parent / f"{tmp_path.name}-went-on"
+    hung = tmp_path.parent / f"{tmp_path.name}-hung"
+    hung.write_text(f"#!/bin/sh\n(sleep 0.6; touch {mark})\n")
+    hung.chmod(0o755)
+    monkeypatch.setattr(bootloader, "GRUBBY", 0.1)
+    with pytest.raises(Unavailable):
+        _change(root, {NEW: "iommu=pt"}, str(hung))
+    time.sleep(0.8)
+    assert not mark.exists()

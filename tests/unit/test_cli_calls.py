@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from cli_process import cli, command, environment
-from recorded_door import RecordedDoor, Served, resource, served, status
+from recorded_door import MOVE, MTU, RecordedDoor, Served, change, resource, served, status
 
 from strixd import __version__
 from strixd.errors import ConfigError, NotPermitted, Rejected
@@ -51,12 +51,12 @@ def test_status_as_json(server: Served) -> None:
             ("update_image",),
             "ordered: the newest image is fetched and taken; strixd-cli watch shows it\n",
         ),
-        ("apply", ("apply",), "applied: cluster.toml is in force, halo1 is ready\n"),
+        ("apply", ("apply",), "applied: nothing to change; halo1 is ready\n"),
         (
             "plan",
             ("preview",),
-            "network\n  move enp1s0 from zone public to trusted\nimage is blocked: no route to docker.io\n"
-            "nothing to do: ray\n1 step; strixd-cli plan --rollback shows the way back\n",
+            "network\n  move enp1s0 from zone public to trusted\n    back: move enp1s0 from zone trusted to public\n"
+            "image is blocked: no route to docker.io\nnothing to do: ray\n1 step; strixd-cli apply takes them\n",
         ),
         ("plan --rollback", ("preview",), "network\n  move enp1s0 from zone trusted to public\n"),
     ],
@@ -68,8 +68,87 @@ def test_orders(server: Served, words: str, asked: tuple[str, ...], said: str) -
 
 
 def test_apply_names_what_is_not_ok(server: Served) -> None:
-    server.say(status(resource("ray", "waiting", "1 of 2 members")))
-    assert cli("apply", socket=server.path).stdout.splitlines()[1:] == ["  ray is waiting: 1 of 2 members"]
+    server.say(status(resource("ray", "blocked", "1 of 2 members", hint="look at halo2")))
+    done = cli("apply", socket=server.path)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[1:] == ["  ray is blocked: 1 of 2 members", "    → look at halo2"]
+
+
+def test_apply_tells_each_step(server: Served) -> None:
+    running = change(began=8.0, ended=0.0, outcome="running", taken=0)
+    server.door.after_apply = [replace(status(), change=replace(running, taken=taken)) for taken in (0, 1)]
+    server.door.after_apply.append(status())
+    server.door.changes = [change(began=8.0)]
+    done = cli("apply", socket=server.path)
+    assert (done.returncode, done.stderr) == (0, "")
+    *steps, last = done.stdout.splitlines()
+    assert [step[11:] for step in steps] == [f"1 of 2: {MOVE.text}", f"2 of 2: {MTU.text}"]
+    assert last == "applied: 2 steps taken; halo1 is ready"
+
+
+def test_an_apply_that_fails_says_what_was_taken_back_and_what_to_do(server: Served) -> None:
+    running = change(began=8.0, ended=0.0, outcome="running", taken=1)
+    server.door.after_apply = [replace(status(), change=each) for each in (running, replace(running, taken=0))]
+    server.door.after_apply.append(status(resource("network", "held", "no carrier", hint="look at the cable")))
+    server.door.changes = [change(began=8.0, outcome="failed", why="no carrier", taken=0)]
+    done = cli("apply", socket=server.path)
+    assert done.returncode == 1
+    *steps, held, hint = done.stdout.splitlines()
+    assert [step[11:] for step in steps] == [f"1 of 2: {MOVE.text}", f"taking back 1 of 2: {MOVE.undo}"]
+    assert (held, hint) == ("  network is held: no carrier", "    → look at the cable")
+    assert done.stderr == (
+        "strixd-cli: Cannot apply all of it: firewall, network: no carrier; all of it is taken back\n"
+        "  strixd-cli status\n"
+    )
+
+
+def test_history(server: Served) -> None:
+    assert cli("history", socket=server.path).stdout == "nothing has been changed yet\n"
+    server.door.changes = [change(), change(id="c0", by="drift")]
+    assert "uid 1000: apply  done" in cli("history", "1", socket=server.path).stdout
+    assert [each["by"] for each in json.loads(cli("history", "--json", socket=server.path).stdout)] == [
+        "uid 1000: apply",
+        "drift",
+    ]
+    done = cli("history", "0", socket=server.path)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "strixd-cli: history: N is 1 to 1000, not 0\n  for example: strixd-cli history 20\n",
+    )
+
+
+def test_undo(server: Served) -> None:
+    server.door.changes = [change(id="c2", outcome="failed"), change(resources=("network",), steps=(MTU,))]
+    done = cli("undo", socket=server.path)
+    assert (done.returncode, done.stderr) == (0, "")
+    before, step, after = done.stdout.splitlines()
+    assert before == "taking back c1, 2025-11-29 11:58:57, uid 1000: apply:"
+    assert step == "  set the MTU of enp1s0 to 1500"
+    assert after == "taken back. Left alone from now on, until strixd-cli apply: network"
+    again = cli("undo", socket=server.path)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert again.stderr == "strixd-cli: Cannot undo: nothing that was done is left to take back\n  strixd-cli history\n"
+
+
+def test_undo_is_asked_once_although_the_daemon_restarts(tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        answering = threading.Thread(target=_answer_then_drop, args=(listener,))
+        answering.start()
+        done = cli("undo", socket=path)
+        answering.join()
+    assert done.returncode == 69
+    assert done.stderr.startswith("strixd-cli: Cannot tell what became of Undo: strixd hung up before it answered\n")
+
+
+def _answer_then_drop(listener: socket.socket) -> None:
+    client, _ = listener.accept()
+    client.recv(1000)
+    client.sendall(b'{"parameters": {"changes": []}}\0')
+    client.close()
+    _drop(listener, 1)
 
 
 def test_versions(server: Served) -> None:

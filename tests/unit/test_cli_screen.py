@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from recorded_door import NOON, resource, status
+from recorded_door import MOVE, MTU, NOON, change, resource, status
 
-from strixd.api.commands import public
+from strixd.api.follow import public
 from strixd.cli import terminal
+from strixd.cli.change import history_lines, undo_lines
 from strixd.cli.follow import changes
 from strixd.cli.look import plan_lines, rollback_lines
 from strixd.cli.screen import ago, clock, screen
 from strixd.cli.serve import Teller, bar, line
 from strixd.cli.terminal import in_colour
+from strixd.cli.waiting import stamped
 from strixd.engine.status import PlanView, ResourceView, Status, StepView
 
 
@@ -83,6 +85,7 @@ def test_an_idle_head_says_what_to_do() -> None:
         ({}, "curl http://127.0.0.1:8000/v1/models"),
         ({"phase": "paused"}, "strixd-cli resume"),
         ({"phase": "converging"}, "strixd-cli watch"),
+        ({"released": ("network",)}, "strixd-cli apply (takes up again what undo has let go)"),
         ({"resources": (resource("network", "stuck", "no card"),)}, "strixd-cli logs daemon"),
     ],
 )
@@ -141,6 +144,77 @@ def test_changes_are_told_and_nothing_else() -> None:
     assert first[-1] == "halo2: not joined: another cluster key"
 
 
+def test_a_change_under_way_is_the_first_thing_to_know() -> None:
+    running = change(outcome="running", ended=0.0, taken=1)
+    text = shown(replace(status(), change=running, released=("cmdline",)))
+    assert (
+        "\n\nchanging  step 2 of 2: set the MTU of enp1s0 to 9000\n"
+        "          since 11:58:57 (1 m ago), by uid 1000: apply\n"
+        "released  cmdline: left alone since undo; strixd-cli apply takes it up again\n\nmodel"
+    ) in text
+    assert "all 2 steps are taken; looking whether it holds" in shown(
+        replace(status(), change=replace(running, taken=2))
+    )
+
+
+def test_changes_of_settings_are_told() -> None:
+    calm = public(status())
+    running = public(replace(status(), change=change(outcome="running", taken=0)))
+    undone = public(replace(status(), released=("firewall", "network")))
+    assert list(changes(calm, running)) == [f"changing: step 1 of 2: {MOVE.text}"]
+    assert list(changes(running, undone)) == [
+        "released: firewall, network: left alone since undo; strixd-cli apply takes it up again"
+    ]
+    assert list(changes(undone, calm)) == ["released: nothing any more"]
+
+
+def test_history_for_a_tired_person() -> None:
+    back = StepView(MTU.undo, MTU.text, "now")
+    reboot = StepView("set iommu=pt in 2 boot entries", "as before", "reboot")
+    past = (
+        change(outcome="left over", why="no space left on device", taken=1),
+        change(by="drift", began=NOON - 90_000, resources=("network",), steps=(MTU,), taken=1),
+        change(id="c9", by="uid 0: undo", resources=("cmdline",), steps=(back,), undoes="c0"),
+        change(
+            id="c0",
+            by="start",
+            outcome="undone",
+            why="by uid 0: undo in change c9",
+            resources=("cmdline",),
+            steps=(reboot,),
+            taken=0,
+        ),
+    )
+    assert history_lines(public(past), NOON) == [
+        "when                 change  by whom          outcome    settings",
+        "",
+        "11:58:57             c1      uid 1000: apply  left over  firewall, network",
+        "  why: no space left on device",
+        "  - move enp1s0 from zone public to trusted",
+        "  - set the MTU of enp1s0 to 9000",
+        "",
+        "2025-11-28 11:00:00  c1      drift            done       network",
+        "  - set the MTU of enp1s0 to 9000",
+        "",
+        "11:58:57             c9      uid 0: undo      done       cmdline",
+        "  takes back c0",
+        "  - set the MTU of enp1s0 to 1500",
+        "",
+        "11:58:57             c0      start            undone     cmdline",
+        "  undone by uid 0: undo in change c9",
+        "  - set iommu=pt in 2 boot entries (needs a reboot)",
+    ]
+    assert history_lines([], NOON) == ["nothing has been changed yet"]
+
+
+def test_undo_names_the_steps_back_in_their_order() -> None:
+    assert undo_lines(public(change()), NOON) == [
+        "taking back c1, 11:58:57, uid 1000: apply:",
+        "  set the MTU of enp1s0 to 1500",
+        "  move enp1s0 from zone trusted to public",
+    ]
+
+
 MOVES = (StepView("do a", "undo a", "now"), StepView("do b", "", "now"), StepView("do c", "undo c", "reboot"))
 
 
@@ -155,19 +229,34 @@ def test_plan_and_its_way_back() -> None:
     assert plan_lines(plans) == [
         "network",
         "  do a",
+        "    back: undo a",
         "cmdline is reboot: arguments are missing",
         "  do b",
-        "  do c (takes effect with a reboot)",
+        "  do c (needs a reboot)",
+        "    back: undo c",
         "nothing to do: ray",
-        "3 steps; strixd-cli plan --rollback shows the way back",
+        "3 steps, and a reboot after that; strixd-cli apply takes them",
     ]
     assert rollback_lines(plans) == ["cmdline", "  undo c", "network", "  undo a"]
     assert rollback_lines([]) == ["nothing to take back"]
 
 
 def test_a_line_and_a_bar() -> None:
-    assert line({"stage": "load", "done": True, "text": "tiny"}, 61.25) == "   61.2 s  model loaded: tiny"
-    assert bar(2, "ray: 1 of 2", 3) == "    3.0 s  [##...] ray: 1 of 2"
+    assert line({"stage": "load", "done": True, "text": "tiny"}) == "model loaded: tiny"
+    assert stamped(f"{bar(2)}ray: 1 of 2", 61.25) == "   61.2 s  [##...] ray: 1 of 2"
+
+
+def test_a_long_wait_is_not_silent_where_no_terminal_is(capsys: pytest.CaptureFixture[str]) -> None:
+    teller = Teller(0.0)
+    teller.hear({"stage": "order", "done": True, "text": "tiny"}, 0.0)
+    teller.hear({"stage": "image", "done": False, "text": "image: pulling, 12 %"}, 1.0)
+    for second in range(2, 75):
+        teller.hear(None, float(second))
+    assert capsys.readouterr().out.splitlines() == [
+        "    0.0 s  order recorded: tiny",
+        "   30.0 s  waiting for image: pulling, 12 %",
+        "   60.0 s  waiting for image: pulling, 12 %",
+    ]
 
 
 def test_a_ready_node_says_what_is_still_to_do() -> None:

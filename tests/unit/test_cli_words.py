@@ -56,6 +56,10 @@ WRONG = {
     ),
     "key make": ('there is no command "key make"', '"strixd-cli key new"'),
     "image": ('"image" needs one more word: update', '"strixd-cli image update"'),
+    "histroy": ('there is no command "histroy"; did you mean "history"?', ALL),
+    "undu": ('there is no command "undu"; did you mean "undo"?', ALL),
+    "history many": ('history: N needs a whole number, not "many"', "for example: strixd-cli history"),
+    "undo it": ('undo: "it" is one word too many', "for example: strixd-cli undo"),
     "help statsu": ('there is no command "statsu"; did you mean "status"?', ALL),
 }
 
@@ -102,6 +106,15 @@ def test_every_command_runs_something_and_has_complete_help(
         assert all(option.name in said and option.about for option in command.options)
     assert all(len(line) <= 80 for line in said.splitlines())
     assert command.examples
+
+
+@pytest.mark.parametrize("line", ["config --help", "config -h", "help config"])
+def test_a_group_has_its_own_help(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line.split()) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("strixd-cli config check [FILE]\n")
+    assert "\nstrixd-cli config show [FILE]\n" in said
+    assert "Exit statuses" not in said
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from strixd.engine.apply import Outcome, apply
+from strixd.engine.transaction import Look, Outcome, transact
 from strixd.errors import Rejected
 from strixd.plan import Effect, Plan, Step
 from strixd.ports import Boot, BootEntry, Host
@@ -25,10 +25,10 @@ def _plan(host: Host, desired: Desired) -> Plan:
 
 
 def _apply(host: Host, desired: Desired) -> Outcome:
-    return asyncio.run(apply(CMDLINE, desired, host, _plan(host, desired), _quiet))
+    return asyncio.run(transact((Look(CMDLINE, desired, _plan(host, desired)),), host, _quiet))
 
 
-def _quiet(_word: str, _step: Step) -> None:
+def _quiet(_name: str, _doing: str, _step: Step) -> None:
     pass
 
 
@@ -57,9 +57,9 @@ def host(world: World) -> Host:
 def test_a_fresh_host_gets_the_arguments_and_then_waits_for_a_reboot(world: World, host: Host) -> None:
     outcome = _apply(host, GUIDE)
     assert outcome.failure is None
-    assert (outcome.plan.steps, outcome.plan.condition) == ((), "reboot")
-    assert outcome.plan.why.startswith("configured, not yet running: iommu=pt pci=realloc")
-    assert outcome.plan.why.endswith("; reboot to make it true")
+    assert (outcome.plans["cmdline"].steps, outcome.plans["cmdline"].condition) == ((), "reboot")
+    assert outcome.plans["cmdline"].why.startswith("configured, not yet running: iommu=pt pci=realloc")
+    assert outcome.plans["cmdline"].why.endswith("; reboot to make it true")
     for entry in _boot(world).entries:
         assert ("iommu=pt" in entry.options) is not entry.rescue
     _run_what_is_written(world)
@@ -81,7 +81,7 @@ def test_a_new_kernel_without_them_is_mended(world: World, host: Host) -> None:
     (step,) = _plan(host, GUIDE).steps
     assert isinstance(step, SetArguments)
     assert [change.place for change in step.changes] == ["6.19.0"]
-    assert _apply(host, GUIDE).plan.condition == "ok"
+    assert _apply(host, GUIDE).plans["cmdline"].condition == "ok"
 
 
 def test_a_failure_leaves_everything_as_it_was(world: World, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,9 @@ def test_a_failure_leaves_everything_as_it_was(world: World, host: Host, monkeyp
         async def apply(self, host: Host) -> None:
             raise Rejected("Cannot do this: no")
 
-    outcome = asyncio.run(apply(CMDLINE, GUIDE, host, replace(plan, steps=(*plan.steps, Refusing())), _quiet))
+    outcome = asyncio.run(
+        transact((Look(CMDLINE, GUIDE, replace(plan, steps=(*plan.steps, Refusing()))),), host, _quiet)
+    )
     assert isinstance(outcome.failure, Rejected)
     assert outcome.undone
     assert _boot(world) == before
@@ -118,9 +120,9 @@ def test_only_what_strixd_set_is_taken_out_again(world: World, host: Host) -> No
     outcome = _apply(host, LEAVE)
     assert _boot(world).entries[0].options == "ro pci=noaer iommu=soft quiet"
     assert _boot(world).default_grub == "quiet"
-    assert "not yet running: pci=noaer (still ttm.pages_limit=7);" in outcome.plan.why
+    assert "not yet running: pci=noaer (still ttm.pages_limit=7);" in outcome.plans["cmdline"].why
     _run_what_is_written(world)
-    assert _apply(host, LEAVE).plan == _plan(host, LEAVE)
+    assert _apply(host, LEAVE).plans["cmdline"] == _plan(host, LEAVE)
     assert RECORD not in world.disk.files
     assert _plan(host, LEAVE).condition == "ok"
 
@@ -158,3 +160,50 @@ def test_grubby_without_boot_entries(world: World, host: Host) -> None:
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"keys": 7}', '{"keys": [7]}', "\ufffd"])
 def test_a_record_that_cannot_be_read_proves_nothing(text: str | None) -> None:
     assert recorded_in(text) == ()
+
+
+def _step(host: Host) -> SetArguments:
+    return next(step for step in _plan(host, GUIDE).steps if isinstance(step, SetArguments))
+
+
+def test_undone_later_it_cleans_a_kernel_that_was_installed_since_too(world: World, host: Host) -> None:
+    before, step = _boot(world), _step(host)
+    _apply(host, GUIDE)
+    copied = _boot(world).kernel_cmdline
+    _set(world, entries=(BootEntry("6.19.0", f"{copied} late"), *_boot(world).entries))
+    asyncio.run(step.undo().apply(host))
+    newest, *older = _boot(world).entries
+    assert newest.options == f"{before.kernel_cmdline} late"
+    assert (tuple(older), _boot(world).kernel_cmdline, _boot(world).default_grub) == (
+        before.entries,
+        before.kernel_cmdline,
+        before.default_grub,
+    )
+
+
+def test_an_entry_that_had_it_all_before_keeps_it(world: World, host: Host) -> None:
+    own = BootEntry("by hand", f"ro {' '.join(GUIDE.add)}")
+    _set(world, entries=(own, *_boot(world).entries))
+    step = _step(host)
+    assert step.others == ("by hand",)
+    asyncio.run(step.apply(host))
+    asyncio.run(step.undo().apply(host))
+    assert _boot(world).entries[0] == own
+
+
+def test_what_others_edited_between_looking_and_writing_stays(world: World, host: Host) -> None:
+    step = _step(host)
+    new, old, rescue = _boot(world).entries
+    _set(world, entries=(replace(new, options=f"{new.options} debug"), rescue))  # and the old kernel is gone
+    asyncio.run(step.apply(host))
+    assert [entry.name for entry in _boot(world).entries] == [new.name, rescue.name]
+    assert _boot(world).entries[0].options == f"{new.options} debug {' '.join(GUIDE.add)}"
+    assert old.name not in str(world.calls.writes[-1])
+
+
+def test_a_change_that_holds_already_is_not_written_again(world: World, host: Host) -> None:
+    step = _step(host)
+    asyncio.run(step.apply(host))
+    writes = len(world.calls.writes)
+    asyncio.run(step.apply(host))
+    assert len(world.calls.writes) == writes

@@ -127,3 +127,41 @@ def test_what_is_not_touched_keeps_its_order(text: str) -> None:
     assert before_words[1] == after_words[1]
     left, right = ([word for word in each[0] if args.key(word) not in touched] for each in (before_words, after_words))
     assert left == right
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after", "then"),
+    [
+        ("ro quiet", "ro quiet", "ro quiet iommu=pt", "ro quiet iommu=pt"),
+        ("ro quiet iommu=pt", "ro quiet", "ro quiet iommu=pt", "ro quiet iommu=pt"),
+        ("ro debug", "ro quiet", "ro quiet iommu=pt", "ro debug iommu=pt"),
+        ("ro debug iommu=pt x", "ro quiet iommu=pt", "ro quiet", "ro debug x"),
+        ("ro debug iommu=pt -- s", "ro iommu=pt", "ro amd_iommu=off", "ro debug amd_iommu=off -- s"),
+        ("debug iommu=pt ro", "ro iommu=pt", "ro iommu=soft", "debug iommu=soft ro"),
+        ("debug iommu=off ro", "ro iommu=pt", "ro iommu=soft", "debug iommu=off ro"),  # somebody's own value
+        ("x pci=noaer,realloc,nommconf", "pci=noaer,realloc", "pci=noaer", "x pci=noaer,nommconf"),
+        ("x pci=nommconf", "pci=noaer", "pci=noaer,realloc", "x pci=nommconf,realloc"),
+        ("x console=tty0 console=ttyS0", "console=ttyS0", "", "x console=tty0"),
+        ("x console=tty0", "", "console=ttyS0", "x console=tty0 console=ttyS0"),
+    ],
+)
+def test_a_change_is_carried_over_to_a_line_that_is_another_by_now(
+    text: str, before: str, after: str, then: str
+) -> None:
+    assert args.carried(text, before, after) == then
+
+
+@given(st.lists(WORD, max_size=8, unique_by=args.key).map(" ".join), st.booleans())
+def test_there_and_back_on_a_line_with_one_more_word(text: str, realloc: bool) -> None:
+    """As when a kernel is installed between a change and its undoing."""
+    desired = cmdline.desired_arguments(cmdline.Policy(gtt_pages=7, pci_realloc=realloc))
+    after = cmdline.wanted(text, desired, ())
+    back = args.carried(f"newer {after}", after, text)
+    assert members(back) == members(f"newer {text}")
+
+
+def members(text: str) -> list[str]:
+    """What a line says, whatever its order: each member of a list by itself."""
+    kernel, tail = args.parts(text)
+    words = [f"{args.key(w)}={m}" for w in kernel for m in args.value(w).split(",")]
+    return sorted(set(words)) + tail

@@ -72,7 +72,7 @@ class Counted(KernelLinks):
         super().__init__()
         self.asked = 0
 
-    async def _ask(self) -> tuple[Link, ...]:
+    async def _found_now(self) -> tuple[Link, ...]:
         self.asked += 1
         if self.asked == 3:
             raise Unavailable("Cannot read the network links: test")

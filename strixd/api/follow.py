@@ -1,0 +1,122 @@
+"""Replies that go on: Watch, Wait, and what comes of Serve and Apply. They end when the peer goes: an order stays."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+from strixd.api import applying
+from strixd.api.applying import Told
+from strixd.api.parameters import Awaited, Nothing, Ordered
+from strixd.api.progress import Journey, Progress, advance
+from strixd.api.wire import Message
+from strixd.decode import camel
+from strixd.engine.door import Door
+from strixd.engine.incident import PATH
+from strixd.engine.status import Status
+from strixd.errors import TimedOut
+
+_LOOK_AGAIN: Final = 1.0  # seconds: patience has to end without a change too
+_CHANGES: Final = 10  # more than one apply makes
+
+Reply = tuple[Message, bool]  # with whether more follow
+
+
+def public(value: object) -> Any:
+    """A view as JSON has it; names in the custom of Varlink."""
+    if is_dataclass(value):
+        return {camel(each.name): public(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, tuple):
+        return [public(item) for item in value]
+    return value
+
+
+def report(door: Door) -> Message:
+    return {"status": public(door.status())}
+
+
+def told(progress: Progress | Told) -> Message:
+    return {"stage": progress.stage, "done": progress.done, "text": progress.text}
+
+
+async def until_answering(door: Door, ordered: Ordered) -> AsyncIterator[Reply]:
+    journey = Journey(ordered.model, door.ordered())
+    async for status in _states(door):
+        journey, news = advance(journey, status, time.monotonic())
+        for progress in news:
+            yield told(progress), progress.stage != "completion" or not progress.done
+        if journey.arrived:
+            return
+
+
+async def until_applied(door: Door, _: Nothing) -> AsyncIterator[Reply]:
+    """The order is recorded already. Of a change that began before it only the steps are told, not the outcome."""
+    since, heard = door.ordered(), applying.Heard()
+    async for status in _states(door):
+        heard, news = applying.advance(heard, status.change)
+        for each in news:
+            yield told(each), True
+        if _knows_all(door, status):
+            break
+    changes = tuple(change for change in reversed(door.history(_CHANGES)) if change.began >= since)
+    for each in applying.end(heard, door.status(), changes):
+        yield told(each), each.stage != "end"
+
+
+async def applied(door: Door) -> None:
+    """Returns when a pass is complete that knew the newest order."""
+    seen = 0
+    while not _knows_all(door, door.status()):
+        seen = await door.changed(seen)
+
+
+def _knows_all(door: Door, status: Status) -> bool:
+    """Not `>=`: a clock that was set back must not make an old status look new."""
+    return status.ordered == door.ordered() and status.change is None
+
+
+async def _states(door: Door) -> AsyncIterator[Status]:
+    """The status now, at every change, and every second."""
+    seen = 0
+    while True:
+        try:
+            async with asyncio.timeout(_LOOK_AGAIN):
+                seen = await door.changed(seen)
+        except TimeoutError:
+            pass
+        yield door.status()
+
+
+async def watch(door: Door, _: Nothing) -> AsyncIterator[Reply]:
+    seen = 0
+    while True:
+        seen = await door.changed(seen)
+        yield report(door), True
+
+
+async def wait(door: Door, awaited: Awaited) -> AsyncIterator[Reply]:
+    seen = 0
+    try:
+        async with asyncio.timeout(awaited.timeout):
+            while door.status().phase != awaited.phase or door.status().ordered < door.ordered():
+                seen = await door.changed(seen)
+    except TimeoutError:
+        raise TimedOut(_late(door.status(), awaited), hint="strixd-cli status") from None
+    yield report(door), False
+
+
+def _late(status: Status, awaited: Awaited) -> str:
+    on_the_way = [each for each in status.resources if each.name in PATH]  # the others change no phase
+    missing = next((each for each in on_the_way if each.condition != "ok"), None)
+    if status.phase == "paused":
+        return f"{_not_yet(status, awaited)}; it waits for strixd-cli resume"
+    what = f"{missing.name} is {missing.condition}: {missing.why}" if missing else "nothing that it knows of"
+    return f"{_not_yet(status, awaited)}; it waits for {what}"
+
+
+def _not_yet(status: Status, awaited: Awaited) -> str:
+    where = status.node or "this node"
+    return f"Cannot wait longer: {where} is {status.phase} after {awaited.timeout} s, not {awaited.phase}"

@@ -1,0 +1,51 @@
+"""The ways by which people come into this host: what a change must leave as it was. Pure, but for the reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+
+from strixd.ports import Host, Link, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    links: tuple[Link, ...]
+    sessions: tuple[Session, ...]
+
+
+async def read(host: Host) -> Paths:
+    return Paths(await host.links.read(), await host.links.sessions())
+
+
+def lost(before: Paths, after: Paths, *, ours: Set[str]) -> tuple[str, ...]:
+    """In words, what no longer works. `ours`: the interfaces that the change is about, whose addresses may go."""
+    now = {link.name: link for link in after.links}
+    links = (each for link in before.links if link.name not in ours for each in _link(link, now.get(link.name)))
+    return (*links, *_sessions(before.sessions, after))
+
+
+def _link(before: Link, after: Link | None) -> Iterator[str]:
+    if after is None:
+        yield f"{before.name} is gone"
+        return
+    if before.carrier and not after.carrier:
+        yield f"{before.name} has no carrier"
+    for address in before.addresses:
+        if address not in after.addresses:
+            yield f"{before.name} has lost its address {address}"
+    if before.default_route and not after.default_route:
+        yield f"{before.name} has lost the default route"
+
+
+def _sessions(before: tuple[Session, ...], after: Paths) -> Iterator[str]:
+    """A connection that ended by itself is no loss; one that cannot go on is."""
+    now = {(session.peer, session.address): session for session in after.sessions}
+    here = {address.partition("/")[0] for link in after.links for address in link.addresses}
+    for session in before:
+        later = now.get((session.peer, session.address), session)
+        if session.interface and session.address not in here:
+            yield f"the SSH session from {session.peer} has lost this host's address {session.address}"
+        elif later.interface != session.interface:
+            where = later.interface or "no interface"
+            yield f"answers to the SSH session from {session.peer} leave by {where} instead of {session.interface}"

@@ -1,0 +1,68 @@
+"""When tries that fail become a failure, and in which direction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from strixd.host.crossing import Sight, Streak
+from strixd.ports import Crossing
+
+PEER = "192.168.100.2"
+
+
+def judged(sights: Iterable[tuple[float, Sight]]) -> list[Crossing]:
+    streak, known = Streak(30.0), [Crossing(PEER)]
+    for at, sight in sights:
+        known.append(streak.judge(known[-1], sight, at))
+    return known[1:]
+
+
+def states(*sights: tuple[float, Sight]) -> list[tuple[str, str]]:
+    return [(one.state, one.direction) for one in judged(sights)]
+
+
+def test_one_large_echo_is_the_proof() -> None:
+    (only,) = judged([(5.0, "crosses")])
+    assert only == Crossing(PEER, "crosses", 5.0, "", "")
+
+
+def test_a_silent_peer_proves_nothing_however_long() -> None:
+    assert set(states((1, "silent"), (100, "silent"), (1000, "silent"))) == {("unproven", "")}
+
+
+def test_a_failure_must_last() -> None:
+    sights: tuple[tuple[float, Sight], ...] = ((1, "there"), (30, "there"), (31, "there"))
+    assert states(*sights) == [("unproven", ""), ("unproven", ""), ("failed", "there")]
+
+
+def test_a_peer_that_was_silent_in_between_begins_anew() -> None:
+    assert states((1, "there"), (20, "silent"), (21, "there"), (40, "there"), (51, "there")) == [
+        *[("unproven", "")] * 4,
+        ("failed", "there"),
+    ]
+
+
+def test_what_was_proven_stays_so_until_the_contrary_is() -> None:
+    seen = judged([(1, "crosses"), (61, "there"), (80, "there"), (91, "there")])
+    assert [(one.state, one.at) for one in seen] == [("crosses", 1), ("crosses", 1), ("crosses", 1), ("failed", 91)]
+
+
+def test_one_datagram_that_was_seen_to_arrive_says_that_the_way_back_is_broken() -> None:
+    """The other side may have lowered its MTU meanwhile: then nothing large arrives there any more."""
+    assert states((1, "back"), (15, "there"), (31, "there"))[-1] == ("failed", "back")
+    assert states((1, "there"), (15, "back"), (31, "there"))[-1] == ("failed", "back")
+    assert states((1, "back"), (10, "silent"), (15, "there"), (45, "there"))[-1] == ("failed", "there")
+
+
+def test_a_failure_keeps_its_time_and_direction_and_ends_with_a_proof() -> None:
+    seen = judged([(1, "there"), (31, "there"), (33, "back"), (35, "crosses")])
+    assert [(one.state, one.direction, one.at) for one in seen[1:]] == [
+        ("failed", "there", 31),
+        ("failed", "there", 31),
+        ("crosses", "", 35),
+    ]
+
+
+def test_the_words_tell_a_peer_that_never_answered_from_one_that_did() -> None:
+    assert judged([(1, "silent")])[0].why == "does not answer yet"
+    assert judged([(1, "crosses"), (61, "silent"), (62, "silent")])[-1].why == "does not answer"
