@@ -20,6 +20,7 @@ from tests.lab.host import Host
 from tests.lab.install import build_wheel, install
 from tests.lab.judge import Judge
 from tests.lab.lab import Lab, running_lab
+from tests.lab.shell import remove_tree
 
 Pair = tuple[Host, Host]
 
@@ -34,9 +35,11 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="session")
-def wheel() -> Path:
+def wheel() -> Iterator[Path]:
     """This checkout, built once."""
-    return build_wheel()
+    made = build_wheel()
+    yield made
+    remove_tree(made.parent)
 
 
 @pytest.fixture(scope="module")

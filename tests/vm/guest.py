@@ -31,6 +31,9 @@ CLUSTER = """\
 [cluster]
 name = "halo"
 
+[fabric]
+firewall = false
+
 [kernel]
 arguments = ["strixd.vm=1"]
 reboot = "never"
@@ -59,7 +62,12 @@ HOST = {
     "/etc/strixd/cluster.toml": (CLUSTER, 0o644),
     "/etc/strixd/cluster.key": ("5" * 64 + "\n", 0o600),
 }
-SETTLE = "systemd-sysusers && systemctl enable strixd.socket strixd.service strixd-vm-task.service"
+# What systemd does at a first boot for the sake of a new /usr is not of interest here.
+SETTLE = """\
+systemd-sysusers
+touch /etc/.updated /var/.updated
+systemctl enable strixd.socket strixd.service strixd-vm-task.service
+"""
 
 
 def entry_name(version: str) -> str:
@@ -87,7 +95,7 @@ def make_disk(disk: Disk, made: Pieces, wheel: Path) -> None:
     lay(root, wheel)
     seed(root, HOST | _programs())
     shutil.copy(FILES / "strixd-vm-task.service", root / "etc/systemd/system")
-    run(["chroot", root, "sh", "-c", SETTLE])
+    run(["chroot", root, "sh", "-ec", SETTLE])
     disk.make(root, boot_files(made))
     remove_tree(root)
 

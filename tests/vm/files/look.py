@@ -33,7 +33,7 @@ def settled() -> dict[str, Any]:
         seen = cmdline()
         if (seen.get("condition") in SETTLED and not seen["steps"]) or time.monotonic() > until:
             return seen
-        time.sleep(1)
+        time.sleep(5)  # a look is seconds of work here
 
 
 def texts(folder: str, pattern: str) -> dict[str, str]:
