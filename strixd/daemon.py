@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from strixd.engine.lastlook import last_look
 from strixd.engine.reconcile import LATEST, Reconciler
 from strixd.engine.wish import File, Wish
 from strixd.errors import ConfigError, Refused, StrixdError
+from strixd.host.alone import alone
 from strixd.host.journal import setup_logging
 from strixd.host.notify import Notify
 from strixd.node import SIMULATED, real_host, simulated_node
@@ -68,7 +69,7 @@ async def _until_stopped(options: argparse.Namespace) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, running.cancel)
     notify = Notify()
-    with suppress(asyncio.CancelledError):
+    with suppress(asyncio.CancelledError), nullcontext() if options.simulate else alone():
         async with simulated_node(options.socket) if options.simulate else real_host() as host:
             await _run(options, host, notify)
     notify.stopping()
