@@ -42,7 +42,8 @@ class Step(Protocol):
 class Plan:
     """What one resource must do (`steps`), or why there is nothing to do although it is not ok (`condition`, `why`,
     and what a person can do about it: `hint`). `facts` says in words what was observed. `interface`: the one network
-    interface that the plan is about, also when there are no steps."""
+    interface that the plan is about, also when there are no steps. `cause`: why there are steps although nobody changed
+    anything."""
 
     resource: str
     steps: tuple[Step, ...] = ()
@@ -51,6 +52,7 @@ class Plan:
     hint: str = ""
     facts: tuple[str, ...] = ()
     interface: str = ""
+    cause: str = ""
 
 
 D = TypeVar("D", contravariant=True)

@@ -51,7 +51,7 @@ class Settings:
         self._took = took
         self._holds: dict[str, Hold] = {}
         self._repairs: dict[str, tuple[float, ...]] = {}
-        self._true: frozenset[str] = frozenset()  # in the last pass
+        self._true: dict[str, object] = {}  # what held in the last pass, as it was wanted
         self._open: Change | None = None
         self._barred: Change | None = None
         self._taken = 0
@@ -88,7 +88,7 @@ class Settings:
         if not orders.paused and (acting or self._open):
             views |= await self._act(looks, acting, cause)
         known = unseen | {name: view for name, view in views.items() if view}
-        self._true = frozenset(name for name, view in known.items() if view.condition in TRUE)
+        self._true = {each.name: desired for each, desired in pairs if known[each.name].condition in TRUE}
         ordered = {resource.name: known[resource.name] for resource, _ in pairs}
         return Tended(ordered, seen, {look.name: look.plan for look in looks})
 
@@ -127,9 +127,13 @@ class Settings:
         failure = Rejected(f"Cannot make this change: {barred.why}", hint="strixd-cli apply tries it again")
         return Hold(None, 0.0, ATTEMPTS, failure)
 
+    def _drifted(self, look: Look) -> bool:
+        """It held, nobody wants it otherwise, and what there is to do does not come from strixd's own insight."""
+        return self._true.get(look.name) == look.desired and not look.plan.cause
+
     def _in_fight(self, look: Look) -> ResourceView | None:
         """Somebody who changes it back again and again is not fought."""
-        if look.name not in self._true:
+        if not self._drifted(look):
             return None
         now, found = self._host.now(), views.found(look.plan)
         log.warning("%s", found, extra=messages.fields("DRIFT", resource=look.name))
@@ -152,8 +156,9 @@ class Settings:
         chosen = tuple(look for look in looks if look in acting or (left and look.name in left.resources))
         if not chosen or (not acting and any(map(_uncertain, chosen))):
             return {}
-        drifted = any(look.name in self._true for look in acting)
-        change = self._begun(chosen, left.by if left else cause or (DRIFT if drifted else ITSELF))
+        causes = [look.plan.cause or DRIFT * self._drifted(look) for look in acting]
+        why = next(filter(None, (left.by if left else "", cause, *causes)), ITSELF)
+        change = self._begun(chosen, why)
         if left:
             parts = (*left.parts, *change.parts)
             change = replace(change, id=left.id, began=left.began, parts=parts, attempts=left.attempts + 1)
@@ -244,7 +249,7 @@ class Settings:
         taking = replace(self._begun(looks, cause or ITSELF), undoes=change.id)
         outcome = await self._run(taking, looks, killed)
         if outcome.failure is None:
-            self._true -= set(change.resources)
+            self._true = {name: one for name, one in self._true.items() if name not in change.resources}
             undone = record.ended(change, "undone", f"by {taking.by} in change {taking.id}", change.ended)
             self.history = tuple(undone if each.id == change.id else each for each in self.history)
             await self._keep()

@@ -81,7 +81,9 @@ class Network:
         wanted = replace(desired.profile, mac=link.mac, mtu=verdict.size)
         plan = _plan(self.name, wanted, observed.profile, link, device)
         told = tuple(filter(None, (*facts, verdict.fact)))
-        return replace(plan, steps=(*verdict.steps, *plan.steps), hint=plan.hint or verdict.hint, facts=told)
+        cause = "what crosses the link" if verdict.steps else ""
+        steps = (*verdict.steps, *plan.steps)
+        return replace(plan, steps=steps, hint=plan.hint or verdict.hint, facts=told, cause=cause)
 
 
 def _plan(name: str, wanted: Profile, profile: Profile | None, link: Link, device: Device) -> Plan:
