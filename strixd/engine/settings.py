@@ -83,7 +83,7 @@ class Settings:
             await self._take_back(asked, pairs, cause)
             cause = ""
         looks, unseen, seen = await self._look(pairs)
-        views = {look.name: self._idle(look, orders) for look in looks}
+        views = {look.name: await self._idle(look, orders) for look in looks}
         acting = tuple(look for look in looks if views[look.name] is None)
         if not orders.paused and (acting or self._open):
             views |= await self._act(looks, acting, cause)
@@ -104,7 +104,7 @@ class Settings:
                 looks.append(Look(resource, desired, resource.plan(desired, observed)))
         return tuple(looks), unseen, seen
 
-    def _idle(self, look: Look, orders: Orders) -> ResourceView | None:
+    async def _idle(self, look: Look, orders: Orders) -> ResourceView | None:
         """How it stands, when nothing is to be done about it now; None when something is."""
         name, plan, now = look.name, look.plan, self._host.now()
         if not plan.steps:
@@ -118,7 +118,7 @@ class Settings:
         held = self._barred_by(name) or self._holds.get(name)
         if held and held.holds((look.desired, plan.steps), now):
             return views.held(name, held, plan, now)
-        return self._in_fight(look)
+        return await self._in_fight(look)
 
     def _barred_by(self, name: str) -> Hold | None:
         barred = self._barred
@@ -131,16 +131,18 @@ class Settings:
         """It held, nobody wants it otherwise, and what there is to do does not come from strixd's own insight."""
         return self._true.get(look.name) == look.desired and not look.plan.cause
 
-    def _in_fight(self, look: Look) -> ResourceView | None:
+    async def _in_fight(self, look: Look) -> ResourceView | None:
         """Somebody who changes it back again and again is not fought."""
         if not self._drifted(look):
             return None
         now, found = self._host.now(), views.found(look.plan)
         log.warning("%s", found, extra=messages.fields("DRIFT", resource=look.name))
-        if not fights.third(self._repairs.get(look.name, ()), now):
-            self._repairs[look.name] = fights.counted(self._repairs.get(look.name, ()), now)
+        repairs = self._repairs.get(look.name, ())
+        if not fights.third(repairs, now):
+            self._repairs[look.name] = fights.counted(repairs, now)
             return None
-        held = self._holds[look.name] = fights.held((look.desired, look.plan.steps), found, now)
+        who = await fights.other_party(self._host, look.plan, since=repairs[-1])
+        held = self._holds[look.name] = fights.held((look.desired, look.plan.steps), found, who, now)
         return views.held(look.name, held, look.plan, now)
 
     # Changes

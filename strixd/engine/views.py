@@ -39,8 +39,9 @@ def from_plan(plan: Plan, now: float) -> ResourceView:
 
 
 def found(plan: Plan) -> str:
-    """What somebody else has changed, in words."""
-    return f"{plan.resource} was changed by somebody else: {plan.facts[0] if plan.facts else plan.steps[0]}"
+    """What somebody else has changed, in words: what was read, and what must be done about it."""
+    seen = "; ".join((*plan.facts, f"to do: {plan.steps[0]}"))
+    return f"{plan.resource} was changed by somebody else: {seen}"
 
 
 def unseen(name: str, failure: StrixdError, now: float) -> ResourceView:

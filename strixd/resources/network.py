@@ -80,7 +80,7 @@ class Network:
         verdict = mtu.judge(desired.asked, link, observed.mtu)
         wanted = replace(desired.profile, mac=link.mac, mtu=verdict.size)
         plan = _plan(self.name, wanted, observed.profile, link, device)
-        told = tuple(filter(None, (*facts, verdict.fact)))
+        told = tuple(filter(None, (*facts, verdict.fact, _stored(observed.profile, wanted))))
         cause = "what crosses the link" if verdict.steps else ""
         steps = (*verdict.steps, *plan.steps)
         return replace(plan, steps=steps, hint=plan.hint or verdict.hint, facts=told, cause=cause)
@@ -112,6 +112,15 @@ def _is_written(profile: Profile | None, wanted: Profile) -> bool:
 def _rebound(profile: Profile | None, wanted: Profile) -> bool:
     """It differs in nothing but the card or name that it is bound to."""
     return profile is not None and replace(profile, interface=wanted.interface, mac=wanted.mac) == wanted
+
+
+def _stored(profile: Profile | None, wanted: Profile) -> str:
+    """What the profile says, where that differs from what is wanted; what it is bound to is told elsewhere."""
+    if profile is None or _is_written(profile, wanted) or _rebound(profile, wanted):
+        return ""
+    besides = f", and differs in {', '.join(profile.others)}" if profile.others else ""
+    says = f"{profile.address or 'no address'}, MTU {profile.mtu}, zone {profile.zone or 'default'}{besides}"
+    return f'profile "{profile.name}" says {says}'
 
 
 def _facts(link: Link, device: Device | None, note: str) -> tuple[str, ...]:
