@@ -78,7 +78,7 @@ class Network:
             why, hint = f"no carrier on {link.name}", f"check the cable and the other end; ethtool {link.name}"
             return Plan(self.name, (), "blocked", why, hint, facts, link.name)
         verdict = mtu.judge(desired.asked, link, observed.mtu)
-        wanted = replace(desired.profile, mac=link.mac, mtu=verdict.size)
+        wanted = replace(desired.profile, interface="", mac=link.mac, mtu=verdict.size)
         plan = _plan(self.name, wanted, observed.profile, link, device)
         told = tuple(filter(None, (*facts, verdict.fact)))
         return replace(plan, steps=(*verdict.steps, *plan.steps), hint=plan.hint or verdict.hint, facts=told)
