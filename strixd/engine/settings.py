@@ -127,9 +127,14 @@ class Settings:
         failure = Rejected(f"Cannot make this change: {barred.why}", hint="strixd-cli apply tries it again")
         return Hold(None, 0.0, ATTEMPTS, failure)
 
+    def _is_drift(self, look: Look) -> bool:
+        """It was true in the last pass, and the plan knows no reason of its own to change it."""
+        reason = look.plan.why if look.plan.condition == "ok" else ""
+        return look.name in self._true and not reason
+
     def _in_fight(self, look: Look) -> ResourceView | None:
         """Somebody who changes it back again and again is not fought."""
-        if look.name not in self._true:
+        if not self._is_drift(look):
             return None
         now, found = self._host.now(), views.found(look.plan)
         log.warning("%s", found, extra=messages.fields("DRIFT", resource=look.name))
@@ -152,7 +157,7 @@ class Settings:
         chosen = tuple(look for look in looks if look in acting or (left and look.name in left.resources))
         if not chosen or (not acting and any(map(_uncertain, chosen))):
             return {}
-        drifted = any(look.name in self._true for look in acting)
+        drifted = any(map(self._is_drift, acting))
         change = self._begun(chosen, left.by if left else cause or (DRIFT if drifted else ITSELF))
         if left:
             parts = (*left.parts, *change.parts)

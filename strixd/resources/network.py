@@ -81,7 +81,8 @@ class Network:
         wanted = replace(desired.profile, interface="", mac=link.mac, mtu=verdict.size)
         plan = _plan(self.name, wanted, observed.profile, link, device)
         told = tuple(filter(None, (*facts, verdict.fact)))
-        return replace(plan, steps=(*verdict.steps, *plan.steps), hint=plan.hint or verdict.hint, facts=told)
+        steps, why, hint = (*verdict.steps, *plan.steps), plan.why or verdict.why, plan.hint or verdict.hint
+        return replace(plan, steps=steps, why=why, hint=hint, facts=told)
 
 
 def _plan(name: str, wanted: Profile, profile: Profile | None, link: Link, device: Device) -> Plan:
