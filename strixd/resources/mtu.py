@@ -101,10 +101,11 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The MTU, what must be kept or forgotten before it is set, and what to tell."""
+    """The MTU, what must be kept or forgotten before it is set, why that is so, and what to tell."""
 
     size: int
     steps: tuple[Step, ...] = ()
+    why: str = ""
     fact: str = ""
     hint: str = ""
 
@@ -139,8 +140,8 @@ def judge(asked: Asked, link: Link, seen: Seen) -> Verdict:
         return _lowered(kept)
     if failure := _failure(size, asked, seen):
         return _lowered(failure, (Remember(failure, kept),))
-    steps = (Forget(kept),) if kept else ()
-    return Verdict(size, steps, "; ".join(_told(size, asked, seen)))
+    told = "; ".join(_told(size, asked, seen))
+    return Verdict(size, (Forget(kept),), f"MTU {size} is tried again", told) if kept else Verdict(size, fact=told)
 
 
 def _counts(record: Record, size: int, asked: Asked, seen: Seen) -> bool:
@@ -168,7 +169,7 @@ def _lowered(record: Record, steps: tuple[Step, ...] = ()) -> Verdict:
     hint = (
         f"look at what {where} sends through (MTU of every switch port, ip -s link); then strixd-cli apply everywhere"
     )
-    return Verdict(PLAIN, steps, fact, hint)
+    return Verdict(PLAIN, steps, str(record) if steps else "", fact, hint)
 
 
 def _told(size: int, asked: Asked, seen: Seen) -> Iterator[str]:

@@ -78,12 +78,11 @@ class Network:
             why, hint = f"no carrier on {link.name}", f"check the cable and the other end; ethtool {link.name}"
             return Plan(self.name, (), "blocked", why, hint, facts, link.name)
         verdict = mtu.judge(desired.asked, link, observed.mtu)
-        wanted = replace(desired.profile, mac=link.mac, mtu=verdict.size)
+        wanted = replace(desired.profile, interface="", mac=link.mac, mtu=verdict.size)
         plan = _plan(self.name, wanted, observed.profile, link, device)
         told = tuple(filter(None, (*facts, verdict.fact, _stored(observed.profile, wanted))))
-        cause = "what crosses the link" if verdict.steps else ""
         steps = (*verdict.steps, *plan.steps)
-        return replace(plan, steps=steps, hint=plan.hint or verdict.hint, facts=told, cause=cause)
+        return replace(plan, steps=steps, hint=plan.hint or verdict.hint, facts=told, cause=verdict.why)
 
 
 def _plan(name: str, wanted: Profile, profile: Profile | None, link: Link, device: Device) -> Plan:

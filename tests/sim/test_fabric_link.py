@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from strixd.engine.settings import DRIFT
 from strixd.engine.status import ResourceView
 from strixd.ports import Link
 from strixd.resources import mtu
@@ -61,6 +62,7 @@ async def test_a_device_that_drops_large_packets_and_is_mended() -> None:
         await node.until(lambda _: made.network.nics[FABRIC].link.mtu == 1500, seconds=5)
         assert network(node).condition == "ok"
         assert "this node sends" in network(node).hint
+        assert node.engine.history(1)[0].by != DRIFT
         await node.restart()
         await made.clock.sleep(300)
         calls = list(made.calls.writes)
