@@ -61,9 +61,12 @@ def says(host: Host, words: str, timeout: float = 30) -> None:
         raise AssertionError(f"{host.name}: {late}: {seen(host)}") from None
 
 
-def both_cross(pair: Pair, timeout: float = 30) -> None:
+def both_cross(pair: Pair) -> None:
     for host, other in (pair, reversed(pair)):
-        says(host, CROSSES.format(other.name), timeout)
+        try:
+            says(host, CROSSES.format(other.name))
+        except AssertionError as late:
+            raise AssertionError(f"{late}; {other.name} says {seen(other)}") from None
 
 
 def mtu(host: Host, interface: str = FABRIC) -> int:
