@@ -61,6 +61,7 @@ class KernelLinks:
         return await self._ask(self._sessions, "read the SSH sessions")
 
     async def _ask(self, read: Callable[[], T], doing: str) -> T:
+        await asyncio.to_thread(_load)
         try:
             return await asyncio.wait_for(asyncio.to_thread(read), ANSWER)
         except TimeoutError:
@@ -94,6 +95,11 @@ class KernelLinks:
             except NetlinkError as error:
                 failure = OSError(error.code, str(error.args[-1]))
         raise failure
+
+
+def _load() -> None:
+    """pyroute2, if it is not loaded yet: on a machine that is busy starting this takes longer than ANSWER."""
+    import pyroute2  # noqa: F401
 
 
 class LinkEvents:

@@ -62,10 +62,11 @@ HOST = {
     "/etc/strixd/cluster.toml": (CLUSTER, 0o644),
     "/etc/strixd/cluster.key": ("5" * 64 + "\n", 0o600),
 }
-# What systemd does at a first boot for the sake of a new /usr is not of interest here.
+# What systemd does at a first boot for the sake of a new /usr is not of interest here; a package brings its bytecode.
 SETTLE = """\
 systemd-sysusers
 touch /etc/.updated /var/.updated
+python3 -m compileall -q /usr/lib/python3/dist-packages/strixd
 systemctl enable strixd.socket strixd.service strixd-vm-task.service
 """
 
