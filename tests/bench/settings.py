@@ -50,7 +50,7 @@ echo $((${EPOCHREALTIME/./} - began))
 """
 REPAIRED = "%s; for _ in {1..500}; do ! %s || break; sleep 0.005; done"
 HISTORY = "/var/lib/strixd/history.json"
-KINDS: dict[str, dict[str, str]] = {"strixd": {"kind": "ethernet"}, "trusted": {}}  # the last one stays
+KINDS: dict[str, dict[str, str]] = {"strixd": {"kind": "ethernet"}, "trusted": {"kind": "auto"}}  # the last one stays
 NEVER_PULLED = {"image": {"pull": "never", "reference": "registry.lab:5000/none:none"}}
 RESTING = "getting IP configuration"
 """What a card without a profile does: its automatic one waits for DHCP, in vain."""
