@@ -59,7 +59,7 @@ class Engine:
         """The order comes first, so that a crash in between ends in what was asked for; it is taken back when it
         cannot be done."""
         before, change = self._orders, self._last_done()
-        released = tuple(sorted({*before.released, *together(change.resources)}))
+        released = tuple(sorted({*before.released, *_with_its_zone(change.resources)}))
         await self._order(replace(before, released=released, undo=change.id, at=self._now()), f"undo {change.id}", by)
         await self._loop.after_pass()
         now = next((each for each in self._loop.settings.history if each.id == change.id), change)
@@ -137,7 +137,7 @@ class Engine:
         return self._loop.host.files
 
 
-def together(resources: tuple[str, ...]) -> tuple[str, ...]:
+def _with_its_zone(resources: tuple[str, ...]) -> tuple[str, ...]:
     """What can only be left alone together: with the profile of the link goes its zone."""
     link = ("firewall", "network")
     return (*resources, *link) if set(link) & set(resources) else resources

@@ -20,6 +20,7 @@ from strixd.engine.hold import Hold, hold
 from strixd.engine.record import Change
 from strixd.engine.status import ChangeView, ResourceView
 from strixd.engine.status import Outcome as Ended
+from strixd.engine.together import together
 from strixd.engine.transaction import Killed, Look, Outcome, transact
 from strixd.errors import Rejected, StrixdError
 from strixd.orders import Orders
@@ -95,14 +96,20 @@ class Settings:
     async def _look(self, pairs: Iterable[Pair]) -> tuple[tuple[Look, ...], dict[str, ResourceView], dict[str, object]]:
         """What can be seen, and the views of what cannot."""
         looks, unseen, seen = [], {}, {}
-        for resource, desired in pairs:
-            try:
-                observed = seen[resource.name] = await resource.observe(self._host, desired)
-            except StrixdError as failure:
-                unseen[resource.name] = views.unseen(resource.name, failure, self._host.now())
+        for look in await together(self._look_at(*pair) for pair in pairs):
+            if isinstance(look, ResourceView):
+                unseen[look.name] = look
             else:
-                looks.append(Look(resource, desired, resource.plan(desired, observed)))
+                looks.append(look[0])
+                seen[look[0].name] = look[1]
         return tuple(looks), unseen, seen
+
+    async def _look_at(self, resource: Resource[Any, Any], desired: object) -> tuple[Look, object] | ResourceView:
+        try:
+            observed = await resource.observe(self._host, desired)
+        except StrixdError as failure:
+            return views.unseen(resource.name, failure, self._host.now())
+        return Look(resource, desired, resource.plan(desired, observed)), observed
 
     async def _idle(self, look: Look, orders: Orders) -> ResourceView | None:
         """How it stands, when nothing is to be done about it now; None when something is."""

@@ -7,15 +7,18 @@ again (engine/settings.py), or the guards of the foreign systems take it back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from strixd.engine import paths
+from strixd.engine.together import together
 from strixd.errors import NotSettled, StrixdError
 from strixd.plan import Effect, Plan, Resource, Step
 from strixd.ports import Host
+
+T = TypeVar("T")
 
 Note = Callable[[str, str, Step], None]
 """Told of each step as it is taken: the resource, "apply" or "undo", the step. Journal and watchdog listen."""
@@ -62,13 +65,14 @@ async def transact(looks: tuple[Look, ...], host: Host, note: Note, *, killed: K
 
 @dataclass(slots=True)
 class _Change:
-    """A change under way: what was taken, and at which resource it is."""
+    """A change under way: what was taken, at which resource it is, and at which something went wrong first."""
 
     looks: tuple[Look, ...]
     host: Host
     note: Note
     killed: Killed | None
     at: str = ""
+    first: tuple[str, StrixdError] | None = None
     taken: list[tuple[str, Step]] = field(default_factory=list)
 
     async def run(self) -> Outcome:
@@ -87,7 +91,8 @@ class _Change:
         except StrixdError as error:
             if error is not failure:  # a guard refused to stand, or could not be confirmed
                 failure, undone = error, await self._undo()
-        return Outcome(plans, failure, self.at if failure else "", undone)
+        culprit = next((name for name, error in [self.first or ("", None)] if error is failure), self.at)
+        return Outcome(plans, failure, culprit if failure else "", undone)
 
     async def _enter(self, guards: AsyncExitStack) -> None:
         for look in self.looks:
@@ -106,26 +111,49 @@ class _Change:
         return await self._verify(lasting=True)
 
     async def _take(self, plans: Mapping[str, Plan], *, lasting: bool) -> None:
+        """Those about the same interface one after the other, beside the others, who share nothing with them."""
+        lanes: dict[str, list[tuple[str, Step]]] = {}
         for name, plan in plans.items():
-            for step in (step for step in plan.steps if (step.effect is Effect.LASTING) == lasting):
-                self.at = name
-                self.taken.append((name, step))  # before it is applied: one that fails half-way is undone too
-                self.note(name, "apply", step)
-                await step.apply(self.host)
+            steps = [(name, step) for step in plan.steps if (step.effect is Effect.LASTING) == lasting]
+            lanes.setdefault(plan.interface or name, []).extend(steps)
+        await self._all(self._lane(steps) for steps in lanes.values() if steps)
+
+    async def _lane(self, steps: Iterable[tuple[str, Step]]) -> None:
+        for name, step in steps:
+            if self.first:
+                return
+            self.taken.append((name, step))  # before it is applied: one that fails half-way is undone too
+            self.note(name, "apply", step)
+            await self._blaming(name, step.apply(self.host))
 
     async def _verify(self, *, lasting: bool) -> Mapping[str, Plan]:
-        return {look.name: await self._settled(look, lasting=lasting) for look in self.looks}
+        looks = [self._blaming(look.name, self._settled(look, lasting=lasting)) for look in self.looks]
+        return dict(zip((look.name for look in self.looks), await self._all(looks), strict=True))
+
+    async def _all(self, works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+        """Raises what went wrong first, when all have come to rest: then it can be undone."""
+        try:
+            return await together(works)
+        except StrixdError as failure:
+            raise (self.first[1] if self.first else failure) from None
+
+    async def _blaming(self, name: str, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            return await work
+        except StrixdError as failure:
+            self.first = self.first or (name, failure)
+            raise
 
     async def _settled(self, look: Look, *, lasting: bool) -> Plan:
         """The plan when nothing is left of it, but perhaps what makes it last, within `settle` seconds."""
-        self.at, resource = look.name, look.resource
+        resource = look.resource
         if not look.verified:
             return replace(look.plan, steps=())
         deadline = self.host.now() + resource.settle
         while True:
             plan = resource.plan(look.desired, await resource.observe(self.host, look.desired))
             left = [step for step in plan.steps if lasting or step.effect is not Effect.LASTING]
-            if not left:
+            if not left or self.first:
                 return plan
             if self.host.now() >= deadline:
                 words = "; ".join(map(str, left))

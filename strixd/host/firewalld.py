@@ -90,12 +90,12 @@ class Firewalld:
         return zone.partition("  (ERROR")[0]
 
     async def zone(self, name: str) -> Zone | None:
-        permanent = await self._permanent(ZONE, name)
-        return None if permanent is None else to_zone(name, permanent, await self._in_force(ZONE, name))
+        permanent, now = await self._both(ZONE, name)
+        return None if permanent is None else to_zone(name, permanent, now)
 
     async def policy(self, name: str) -> Policy | None:
-        permanent = await self._permanent(POLICY, name)
-        return None if permanent is None else to_policy(name, permanent, await self._in_force(POLICY, name))
+        permanent, now = await self._both(POLICY, name)
+        return None if permanent is None else to_policy(name, permanent, now)
 
     async def define(self, *, zone: Zone | None = None, policy: Policy | None = None) -> None:
         """One reload at most, and only for what firewalld does not run with yet."""
@@ -150,6 +150,10 @@ class Firewalld:
         of = kind_of(own)
         now = await self._settings_in_force(of, own.name)
         await self._change(of, own.name, want=plain(to_settings(own)), now=now)
+
+    async def _both(self, of: Kind, name: str) -> tuple[Settings | None, Settings | None]:
+        """On disk, and in force."""
+        return await asyncio.gather(self._permanent(of, name), self._in_force(of, name))
 
     async def _permanent(self, of: Kind, name: str) -> Settings | None:
         doing = f"read the firewall {of.word} {name}"

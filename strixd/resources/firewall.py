@@ -148,7 +148,8 @@ class Firewall:
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         if not desired.zone:
             gone: tuple[Step, ...] = () if observed.own == Own() else (Define(Own(), observed.own),)
-            return Plan(self.name, gone, facts=_not_ours(observed))
+            interface = observed.pick.link.name if observed.pick.link else ""
+            return Plan(self.name, gone, facts=_not_ours(observed), interface=interface)
         if observed.running in AWAY:
             condition, why, hint = AWAY[observed.running]
             return Plan(self.name, condition=condition, why=why, hint=hint)

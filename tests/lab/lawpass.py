@@ -61,8 +61,13 @@ class Fault:
     when: str = ""
     calls: list[str] = field(default_factory=list)
 
-    def strike(self, when: str) -> None:
-        if (len(self.calls), when) != (self.number, self.when):
+    def counted(self, call: str) -> int:
+        """Its number; several may be under way at a time."""
+        self.calls.append(call)
+        return len(self.calls)
+
+    def strike(self, number: int, when: str) -> None:
+        if (number, when) != (self.number, self.when):
             return
         if self.how == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -82,10 +87,10 @@ class Faulty:
     def _writing(self, method: str, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def writing(*args: Any, **named: Any) -> Any:
             where = f" {args[0]}" if self._name == "files" else ""
-            self._fault.calls.append(f"{self._name}.{method}{where}")
-            self._fault.strike("before")
+            number = self._fault.counted(f"{self._name}.{method}{where}")
+            self._fault.strike(number, "before")
             result = await call(*args, **named)
-            self._fault.strike("after")
+            self._fault.strike(number, "after")
             return result
 
         return writing
