@@ -16,6 +16,7 @@ import pytest
 
 from tests.lab.bootfiles import lay_boot_files
 from tests.lab.cluster import lay_cluster
+from tests.lab.compare import difference
 from tests.lab.fixtures import Pair
 from tests.lab.host import Host, wait_for
 from tests.lab.judge import Judge
@@ -80,20 +81,6 @@ class Subject:
         for number, call in enumerate(self.calls, 1):
             for when in WHENS:
                 yield number, call, when
-
-
-def difference(there: Snapshot, now: Snapshot) -> str:
-    """What was there and is not, and what is there and was not."""
-    told = {}
-    for key in there:
-        before, after = (set(_items(each[key])) for each in (there, now))
-        if before != after:
-            told[key] = [sorted(before - after), sorted(after - before)]
-    return json.dumps(told or "the same, in another order", indent=1)
-
-
-def _items(part: Any) -> list[str]:
-    return [f"{key}: {value}" for key, value in part.items()] if isinstance(part, dict) else part
 
 
 @pytest.fixture(scope="module")
