@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import count
 
 import pytest
 from test_laws import CALM, CASES, OURS, Case, begun, fresh, lease, left
@@ -208,3 +209,18 @@ async def test_a_record_that_is_none_of_ours_is_passed_over(text: str) -> None:
     await node.settings.load()
     await node.one_pass()
     assert [each.outcome for each in node.settings.history] == ["done"]
+
+
+@pytest.mark.parametrize("jump", [-3600.0, 3600.0])
+@virtual
+async def test_a_clock_that_is_set_during_a_change_ends_no_patience(jump: float) -> None:
+    world, calls = await begun(LEASED), count()
+    clock = simulated_host(world).now
+    host = replace(simulated_host(world), now=lambda: clock() + jump * (next(calls) % 2))
+    settings = Settings(host, lambda name, doing, step: None)
+    nic = world.network.nics[MANAGEMENT]
+    whole = nic.link
+    world.clock.after(0.1, lambda: setattr(nic, "link", replace(whole, addresses=())))
+    world.clock.after(2.0, lambda: setattr(nic, "link", whole))
+    await settings.tend(Orders(), ALL.pairs)
+    assert [each.outcome for each in settings.history] == ["done"]
