@@ -11,7 +11,7 @@ from test_laws import CALM, CASES, OURS, Case, begun, fresh, lease, left
 
 from strixd.engine import record
 from strixd.engine.settings import Settings
-from strixd.engine.status import ResourceView
+from strixd.engine.status import Outcome, ResourceView, StepView
 from strixd.errors import Rejected
 from strixd.orders import Orders
 from strixd.ports import KERNEL_CMDLINE
@@ -224,3 +224,17 @@ async def test_a_clock_that_is_set_during_a_change_ends_no_patience(jump: float)
     world.clock.after(2.0, lambda: setattr(nic, "link", whole))
     await settings.tend(Orders(), ALL.pairs)
     assert [each.outcome for each in settings.history] == ["done"]
+
+
+def test_a_long_history_keeps_what_takes_strixd_back_to_the_beginning() -> None:
+    part = record.Part("cmdline", StepView("do", "take back", "now"), None)
+    change = record.Change("", 1.0, "drift", "b", FABRIC, (part,), ended=2.0, outcome="done")
+    history: tuple[record.Change, ...] = ()
+    for number in range(3 * record.KEPT):
+        by = "uid 0: apply" if number % 100 == 0 else "drift"
+        outcome: Outcome = "undone" if number % 3 == 1 else "done"
+        history = record.with_change(history, replace(change, id=str(number), by=by, outcome=outcome))
+    assert len(history) == record.KEPT
+    assert [each.id for each in history if each.by != "drift"] == ["0", "200"]
+    assert [int(each.id) for each in history] == sorted(int(each.id) for each in history)
+    assert history[-1].id == str(3 * record.KEPT - 1)
