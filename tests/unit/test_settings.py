@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from dataclasses import replace
 from itertools import count
 
@@ -14,7 +15,7 @@ from strixd.engine.settings import Settings
 from strixd.engine.status import Outcome, ResourceView, StepView
 from strixd.errors import Rejected
 from strixd.orders import Orders
-from strixd.ports import KERNEL_CMDLINE
+from strixd.ports import KERNEL_CMDLINE, Link
 from strixd.resources import network
 from strixd.sim import World, simulated_host
 from strixd.sim.world import FABRIC, MANAGEMENT
@@ -238,3 +239,20 @@ def test_a_long_history_keeps_what_takes_strixd_back_to_the_beginning() -> None:
     assert [each.id for each in history if each.by != "drift"] == ["0", "200"]
     assert [int(each.id) for each in history] == sorted(int(each.id) for each in history)
     assert history[-1].id == str(3 * record.KEPT - 1)
+
+
+@pytest.mark.parametrize(
+    ("link", "outcome"),
+    [
+        (Link("veth1", "02:00:00:00:00:09", carrier=True), "done"),
+        (Link("veth1", "02:00:00:00:00:09", carrier=True, addresses=("10.9.0.1/24",)), "failed"),
+        (Link("br0p1", "02:00:00:00:00:09", "igc", True), "failed"),
+    ],
+)
+@virtual
+async def test_a_container_that_ends_during_a_change_takes_no_way_into_the_host_away(link: Link, outcome: str) -> None:
+    node = await living(ALL)
+    node.world.network.add(link)
+    node.world.clock.after(0.1, lambda: operator.delitem(node.world.network.nics, link.name))
+    await node.one_pass()
+    assert [each.outcome for each in node.settings.history] == [outcome]
