@@ -173,11 +173,12 @@ class Firewall:
 
 def _sparing(desired: Desired, ssh: tuple[int, ...]) -> Desired:
     """An administrator who comes in by a port behind the fence is not shut out: sessions go on, new ones would not."""
-    policy = desired.own.policy and richrule.sparing(desired.own.policy, ssh)
-    if policy == desired.own.policy:
+    policy = desired.own.policy
+    spared = [str(port) for port in ssh if policy and richrule.sparing(policy, (port,)) != policy]
+    if policy is None or not spared:
         return desired
-    fenced = f"{desired.fenced}, but for SSH on {' and '.join(map(str, ssh))}"
-    return replace(desired, own=replace(desired.own, policy=policy), fenced=fenced)
+    own = replace(desired.own, policy=richrule.sparing(policy, ssh))
+    return replace(desired, own=own, fenced=f"{desired.fenced}, but for SSH on {' and '.join(spared)}")
 
 
 async def _has(host: Host, interface: str, profile: str) -> bool:
