@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from strixd.config import Config, Node
 from strixd.ports import Policy
+from strixd.richrule import spelled, without
 
 NAME = "strixd-fence"  # firewalld refuses a policy with the name of a zone, and "strixd" is one
 WIDTH = 1000
@@ -46,11 +47,8 @@ def autoscaler_port(config: Config) -> int:
 
 def fenced(config: Config) -> tuple[str, ...]:
     """Ports and ranges as firewalld spells them."""
-    ports, open_ports = ray_ports(config), sorted(port for port in _open(config) if port in EPHEMERAL)
-    starts = [EPHEMERAL.start, *(port + 1 for port in open_ports)]
-    stops = [*open_ports, EPHEMERAL.stop]
-    ephemeral = [range(start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop]
-    return (str(config.cluster.ray_port), *map(_spelled, (ports, *ephemeral)))
+    ports, ephemeral = ray_ports(config), without(EPHEMERAL, _open(config))
+    return (str(config.cluster.ray_port), *map(spelled, (ports, *ephemeral)))
 
 
 def policy(config: Config, node: Node) -> Policy:
@@ -71,7 +69,3 @@ def _open(config: Config) -> tuple[int, ...]:
     """Ports of this file that are not the cluster's own affair."""
     metrics = config.metrics.listen.rpartition(":")[2]
     return (config.model.port, *((int(metrics),) if metrics else ()))
-
-
-def _spelled(ports: range) -> str:
-    return str(ports[0]) if len(ports) == 1 else f"{ports[0]}-{ports[-1]}"

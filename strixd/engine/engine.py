@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from strixd import messages
@@ -49,7 +51,7 @@ class Engine:
 
     async def apply(self, by: str) -> None:
         self.reread()
-        await self._order(replace(self._orders, at=self._now(), released=(), undo=""), "apply", by)
+        await self._order("apply", by, lambda now: replace(now, at=self._now(), released=(), undo=""))
 
     def history(self, count: int) -> tuple[ChangeView, ...]:
         changes = reversed(self._loop.settings.history[-count:] if count > 0 else ())
@@ -59,13 +61,18 @@ class Engine:
         """The order comes first, so that a crash in between ends in what was asked for; it is taken back when it
         cannot be done."""
         before, change = self._orders, self._last_done()
-        released = tuple(sorted({*before.released, *_with_its_zone(change.resources)}))
-        await self._order(replace(before, released=released, undo=change.id, at=self._now()), f"undo {change.id}", by)
+
+        def undoing(now: Orders) -> Orders:
+            released = tuple(sorted({*now.released, *_with_its_zone(change.resources)}))
+            return replace(now, released=released, undo=change.id, at=self._now())
+
+        await self._order(f"undo {change.id}", by, undoing)
         await self._loop.after_pass()
         now = next((each for each in self._loop.settings.history if each.id == change.id), change)
         if now.outcome != "undone":
             last = self._loop.settings.history[-1]
-            await self._order(replace(self._orders, released=before.released, undo=""), f"no undo of {change.id}", by)
+            not_undoing = partial(_not_undoing, change=change.id, released=before.released)
+            await self._order(f"no undo of {change.id}", by, not_undoing)
             raise Rejected(f"Cannot undo change {change.id}: {last.why}", hint="strixd-cli history; strixd-cli status")
         return now.view(taken=len(now.parts))
 
@@ -91,20 +98,21 @@ class Engine:
 
     async def serve(self, model: str, arguments: tuple[str, ...], *, by: str) -> None:
         self._only_on_head()
-        await self._order(replace(self._orders, model=model, arguments=arguments, at=self._now()), f"serve {model}", by)
+        at = self._now()
+        await self._order(f"serve {model}", by, lambda now: replace(now, model=model, arguments=arguments, at=at))
 
     async def stop(self, by: str) -> None:
         self._only_on_head()
-        await self._order(replace(self._orders, model="", arguments=(), at=self._now()), "stop", by)
+        await self._order("stop", by, lambda now: replace(now, model="", arguments=(), at=self._now()))
 
     async def pause(self, by: str) -> None:
-        await self._order(replace(self._orders, paused=True), "pause", by)
+        await self._order("pause", by, lambda now: replace(now, paused=True))
 
     async def resume(self, by: str) -> None:
-        await self._order(replace(self._orders, paused=False, at=self._now()), "resume", by)
+        await self._order("resume", by, lambda now: replace(now, paused=False, at=self._now()))
 
     async def update_image(self, by: str) -> None:
-        await self._order(replace(self._orders, update_after=self._now(), at=self._now()), "image update", by)
+        await self._order("image update", by, lambda now: replace(now, update_after=self._now(), at=self._now()))
 
     @property
     def _orders(self) -> Orders:
@@ -122,9 +130,11 @@ class Engine:
                 f"Cannot do that on {file.node.name}: it is a worker", hint=f"run the command on the head, {where}"
             )
 
-    async def _order(self, orders: Orders, words: str, by: str) -> None:
-        """On disk before it counts. `by` begins with who asks."""
+    async def _order(self, words: str, by: str, change: Callable[[Orders], Orders]) -> None:
+        """On disk before it counts. `by` begins with who asks. What is changed is what stands when the one before is on
+        disk: of two orders at the same time none is lost."""
         async with self._writing:
+            orders = change(self._orders)
             await memory.save_orders(self._files, orders)
             self._loop.wish = replace(self._loop.wish, orders=orders)
         log.info("Ordered: %s (%s)", words, by.partition(":")[0], extra=messages.fields("ORDER"))
@@ -135,6 +145,11 @@ class Engine:
     @property
     def _files(self) -> Files:
         return self._loop.host.files
+
+
+def _not_undoing(now: Orders, *, change: str, released: tuple[str, ...]) -> Orders:
+    """Unless something else has been ordered meanwhile."""
+    return replace(now, released=released, undo="") if now.undo == change else now
 
 
 def _with_its_zone(resources: tuple[str, ...]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ _FIELD = re.compile(r'([\w-]+)=(?:"([^"]*)"|(\S+))')
 
 
 def third(repairs: tuple[float, ...], now: float) -> bool:
-    return len([at for at in repairs if now - at < WITHIN]) >= REPAIRS
+    return len([at for at in repairs if 0 <= now - at < WITHIN]) >= REPAIRS
 
 
 def counted(repairs: tuple[float, ...], now: float) -> tuple[float, ...]:

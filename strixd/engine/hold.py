@@ -20,7 +20,8 @@ class Hold:
     failure: StrixdError
 
     def holds(self, key: object, now: float) -> bool:
-        return self.key is None or (key == self.key and now < self.until)
+        """None is longer than LONGEST: one that would be comes from before the clock was set back."""
+        return self.key is None or (key == self.key and 0 < self.until - now <= LONGEST)
 
 
 def hold(before: Hold | None, key: object, failure: StrixdError, now: float) -> Hold:

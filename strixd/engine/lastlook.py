@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 
 from strixd.engine import views
 from strixd.engine.settings import Settings
@@ -31,8 +32,9 @@ async def last_look(host: Host, wish: Wish, status: Status) -> None:
 
 
 async def _mend(host: Host, wish: Wish) -> None:
-    """A change that is under way is left to the next start, as after a kill."""
+    """A change that is under way is left to the next start, as after a kill, and so is an undo."""
     settings = Settings(host, lambda name, doing, step: views.log_step(name, doing, step, 0))
     await settings.load()
-    if settings.running is None:
-        await settings.tend(wish.orders, [pair for pair in wish.wanted() if pair[0].name == "cmdline"])
+    if not settings.left_open:
+        pairs = [pair for pair in wish.wanted() if pair[0].name == "cmdline"]
+        await settings.tend(replace(wish.orders, undo=""), pairs)

@@ -26,6 +26,8 @@ def lost(before: Paths, after: Paths, *, ours: Set[str]) -> tuple[str, ...]:
 
 
 def _link(before: Link, after: Link | None) -> Iterator[str]:
+    if not (before.driver or before.addresses or before.default_route):
+        return  # the end of a container or virtual machine: these come and go by themselves
     if after is None:
         yield f"{before.name} is gone"
         return

@@ -104,7 +104,7 @@ class Reconciler:
     def _pause(self) -> float:
         """Seconds: the longer nothing has changed, the longer; never past the time of a next try."""
         now = self.host.now()
-        calm = max(SOONEST, (now - self._moved) / 4)
+        calm = max(SOONEST, abs(now - self._moved) / 4)  # the clock may have been set back
         tries = [max(view.next_try - now, SOONEST) for view in self._views.values() if view.next_try]
         return min(calm, self._latest, *tries)
 

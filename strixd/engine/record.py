@@ -151,4 +151,15 @@ def with_change(history: tuple[Change, ...], change: Change) -> tuple[Change, ..
     last = history[-1] if history else None
     if last and change.outcome != "done" and (last.outcome, last.why) == (change.outcome, change.why):
         history = history[:-1]
-    return (*history, change)[-KEPT:]
+    return _bounded((*history, change))
+
+
+def _bounded(history: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Of too many the oldest goes that nobody can undo, else the oldest repair of a drift: what strixd found on this
+    host before its first change must not be forgotten because somebody else changes it every day."""
+    if len(history) <= KEPT:
+        return history
+    over = [each for each in history[:-1] if each.outcome != "done" or each.undoes]
+    repairs = [each for each in history[:-1] if each.by == "drift"]
+    goes = next(iter((*over, *repairs)), history[0])
+    return tuple(each for each in history if each is not goes)

@@ -31,7 +31,7 @@ log = logging.getLogger("strixd")
 
 Pair = tuple[Resource[Any, Any], Any]
 ATTEMPTS = 2
-DRIFT, ITSELF = "drift", "strixd"
+DRIFT, ITSELF, UNDO = "drift", "strixd", "undo"
 TRUE: frozenset[Condition] = frozenset({"ok", "reboot", "ineffective"})
 
 
@@ -56,13 +56,20 @@ class Settings:
         self._open: Change | None = None
         self._barred: Change | None = None
         self._taken = 0
+        self._going = False
         self._basis = ""
         self.history: tuple[Change, ...] = ()  # oldest first
         self.cause = ""  # who asked for the next change
 
     @property
     def running(self) -> ChangeView | None:
-        return self._open.view(taken=self._taken) if self._open else None
+        """Not one that was killed and waits to be taken up: nobody shall wait for its end."""
+        return self._open.view(taken=self._taken) if self._open and self._going else None
+
+    @property
+    def left_open(self) -> bool:
+        """A change was begun and has not ended."""
+        return self._open is not None
 
     async def load(self) -> None:
         self.history = await record.load_history(self._host.files)
@@ -160,7 +167,7 @@ class Settings:
         if self._open and self._open.undoes:  # killed while taking back: the order stands, or it is over
             self._open = None
         if self._open and self._open.attempts >= ATTEMPTS:
-            return await self._give_up(self._open, looks)
+            return await self._give_up(self._open, looks, acting)
         left = self._open
         chosen = tuple(look for look in looks if look in acting or (left and look.name in left.resources))
         if not chosen or (not acting and any(map(_uncertain, chosen))):
@@ -181,7 +188,8 @@ class Settings:
 
     async def _run(self, change: Change, looks: tuple[Look, ...], killed: Killed | None) -> Outcome:
         """Its inverses are on disk before its first step."""
-        self._open, self._taken = change, len(change.parts) - sum(len(look.plan.steps) for look in looks)
+        self._open, self._going = change, True
+        self._taken = len(change.parts) - sum(len(look.plan.steps) for look in looks)
         try:
             await record.save_change(self._host.files, change)
         except StrixdError as failure:
@@ -194,7 +202,7 @@ class Settings:
     async def _ended(self, change: Change, outcome: Outcome) -> None:
         now, failure = self._host.now(), outcome.failure
         how: Ended = "done" if failure is None else "failed" if outcome.undone else "left over"
-        self._open = self._barred = None
+        self._open, self._barred, self._going = None, None, False
         self.history = record.with_change(self.history, record.ended(change, how, str(failure or ""), now))
         await self._keep()
 
@@ -222,8 +230,14 @@ class Settings:
         told: dict[str, ResourceView | None] = {plan.resource: views.from_plan(plan, now) for plan in waiting}
         return told | {culprit.name: views.held(culprit.name, held, culprit.plan, now)}
 
-    async def _give_up(self, change: Change, looks: tuple[Look, ...]) -> dict[str, ResourceView | None]:
-        """Killed twice."""
+    async def _give_up(
+        self, change: Change, looks: tuple[Look, ...], acting: tuple[Look, ...]
+    ) -> dict[str, ResourceView | None]:
+        """Killed twice. Nothing else is done in this pass, nor before all that it was about can be seen."""
+        now = self._host.now()
+        later: dict[str, ResourceView | None] = {look.name: views.from_plan(look.plan, now) for look in acting}
+        if not {look.name for look in looks} >= set(change.resources):
+            return later
         back = self._inverse(change, tuple((look.resource, look.desired) for look in looks))
         outcome = await transact(back, self._host, self._note, killed=Killed())
         why = f"strixd was killed during it {change.attempts} times" + ("" if outcome.undone else "; not all is undone")
@@ -232,12 +246,13 @@ class Settings:
         self.history = record.with_change(self.history, over)
         await self._keep(over)
         held = {look.name: self._barred_by(look.name) for look in looks}
-        return {look.name: views.held(look.name, h, look.plan, h.until) for look in looks if (h := held[look.name])}
+        return later | {look.name: views.held(look.name, h, look.plan, now) for look in looks if (h := held[look.name])}
 
     # Undo
 
     def _to_undo(self, orders: Orders) -> Change | None:
-        if orders.paused:
+        held = self._holds.get(UNDO)
+        if orders.paused or (held and held.holds(orders.undo, self._host.now())):
             return None
         return next((each for each in self.history if each.id == orders.undo and each.outcome == "done"), None)
 
@@ -263,7 +278,8 @@ class Settings:
             self.history = tuple(undone if each.id == change.id else each for each in self.history)
             await self._keep()
         else:
-            log.warning("undo: %s", outcome.failure, extra=messages.fields("ROLLED_BACK", code=outcome.failure.code))
+            held = self._holds[UNDO] = hold(self._holds.get(UNDO), change.id, outcome.failure, self._host.now())
+            views.log_failure(UNDO, held, outcome.undone)
 
     def _note(self, name: str, doing: str, step: Step) -> None:
         """Before the step: it counts as taken when the next one begins."""

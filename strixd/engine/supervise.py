@@ -31,7 +31,7 @@ class Restart:
 
 def verdict(starts: tuple[float, ...], now: float) -> Keep | Restart:
     """`starts`: when this workload was started, in seconds since the epoch, oldest first."""
-    recent = [at for at in starts if now - at < WINDOW]
+    recent = [at for at in starts if 0 <= now - at < WINDOW]  # a start to come: the clock was set back
     if not recent:
         return Keep()
     wait = recent[-1] + DELAYS[min(len(recent), len(DELAYS)) - 1] - now

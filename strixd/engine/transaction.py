@@ -7,6 +7,7 @@ again (engine/settings.py), or the guards of the foreign systems take it back.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -149,13 +150,13 @@ class _Change:
         resource = look.resource
         if not look.verified:
             return replace(look.plan, steps=())
-        deadline = self.host.now() + resource.settle
+        deadline = _elapsed() + resource.settle
         while True:
             plan = resource.plan(look.desired, await resource.observe(self.host, look.desired))
             left = [step for step in plan.steps if lasting or step.effect is not Effect.LASTING]
             if not left or self.first:
                 return plan
-            if self.host.now() >= deadline:
+            if _elapsed() >= deadline:
                 words = "; ".join(map(str, left))
                 raise NotSettled(f"Cannot make {look.name} true: all steps were accepted, and still to do is: {words}")
             await self.host.sleep(0.1)
@@ -163,9 +164,9 @@ class _Change:
     async def _nobody_locked_out(self, before: paths.Paths) -> None:
         """Every way into this host that there was is still there. Raises NotSettled."""
         ours = {look.plan.interface for look in self.looks}
-        deadline = self.host.now() + PATIENCE
+        deadline = _elapsed() + PATIENCE
         while lost := paths.lost(before, await paths.read(self.host), ours=ours):
-            if self.host.now() >= deadline:
+            if _elapsed() >= deadline:
                 raise NotSettled(f"Cannot keep this change: with it {'; '.join(lost)}")
             await self.host.sleep(0.1)
 
@@ -182,3 +183,8 @@ class _Change:
         except StrixdError:
             return False
         return True
+
+
+def _elapsed() -> float:
+    """Seconds by a clock that nobody sets: NTP often does just when a host has booted and strixd makes its change."""
+    return asyncio.get_running_loop().time()

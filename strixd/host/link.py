@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from strixd.errors import Unavailable
-from strixd.host.sessions import ssh_ends
+from strixd.host.sessions import own_ports, ssh_ends
 from strixd.ports import Link, Session, Wake
 
 T = TypeVar("T")
@@ -59,6 +59,9 @@ class KernelLinks:
 
     async def sessions(self) -> tuple[Session, ...]:
         return await self._ask(self._sessions, "read the SSH sessions")
+
+    async def ssh_ports(self) -> tuple[int, ...]:
+        return tuple(sorted(own_ports()))
 
     async def _ask(self, read: Callable[[], T], doing: str) -> T:
         await asyncio.to_thread(_load)

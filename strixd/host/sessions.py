@@ -11,18 +11,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ESTABLISHED = "01"
-_PORT = re.compile(r"^\s*Port\s+(\d{1,5})\s*$", re.MULTILINE | re.IGNORECASE)
+_PORT = re.compile(
+    r"^[ \t]*(?:Port[ \t=]+|ListenAddress[ \t=]+(?:\[\S*\]|[^\s:]*):)\"?(\d{1,5})\b", re.MULTILINE | re.IGNORECASE
+)
 
 
 def ssh_ends(root: Path = Path("/")) -> tuple[tuple[str, str], ...]:
     """(peer, own address) of every established IPv4 connection to sshd, once each."""
-    ports = ssh_ports([_text(file) for file in (root / "etc/ssh").glob("sshd_config*")] + _drop_ins(root))
+    ports = own_ports(root)
     tables = [_text(root / "proc/net/tcp"), _text(root / "proc/net/tcp6")]
     return tuple(dict.fromkeys(end for table in tables for end in ends(table, ports)))
 
 
+def own_ports(root: Path = Path("/")) -> frozenset[int]:
+    """On which sshd of this host listens, as far as its files tell."""
+    return ssh_ports([_text(file) for file in (root / "etc/ssh").glob("sshd_config*")] + _drop_ins(root))
+
+
 def ssh_ports(settings: list[str]) -> frozenset[int]:
-    """What `Port` says in sshd's files, and 22, which is the default."""
+    """What `Port` and `ListenAddress` say in sshd's files, and 22, which is the default."""
     return frozenset({22, *(int(found) for text in settings for found in _PORT.findall(text))})
 
 

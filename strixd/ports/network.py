@@ -33,6 +33,8 @@ class Session:
 class Links(Protocol):
     async def read(self) -> tuple[Link, ...]: ...
     async def sessions(self) -> tuple[Session, ...]: ...
+    async def ssh_ports(self) -> tuple[int, ...]:
+        """The TCP ports by which people come in over SSH, sorted; 22 is always one."""
 
 
 STAGED = ("connection.autoconnect", "not on disk")

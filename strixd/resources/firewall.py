@@ -9,9 +9,10 @@ another interface is touched and all the same none opens the cluster's ports.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from strixd import richrule
 from strixd.fabric import Fabric, Pick, pick
 from strixd.plan import Condition, Effect, Plan, Step, unguarded
 from strixd.ports import Host, Policy, Running, Zone
@@ -105,7 +106,7 @@ class Desired:
 class Observed:
     """`links`: all but the loopback. `zones`: those of the other links, read only when there is no fence in force.
     `ephemeral`: what this kernel says of the ports it chooses. `ours`: the link is in the right zone, or has our
-    profile."""
+    profile. `ssh`: where sshd listens."""
 
     pick: Pick
     links: tuple[str, ...] = ()
@@ -116,6 +117,7 @@ class Observed:
     zones: Mapping[str, str] = field(default_factory=dict)
     ephemeral: str = ""
     ours: bool = True
+    ssh: tuple[int, ...] = ()
 
 
 class Firewall:
@@ -136,6 +138,8 @@ class Firewall:
             return Observed(found, links, running)
         if not desired.zone:
             return Observed(found, links, own=Own(policy=await host.firewall.policy(desired.former)))
+        ssh = await host.links.ssh_ports()
+        desired = _sparing(desired, ssh)
         own, fabric = await _own(host, desired.own), found.link.name if found.link else ""
         now = await host.firewall.zone_of(fabric) if fabric else ""
         permanent = await host.firewall.permanent_zone_of(fabric) if fabric else ""
@@ -143,7 +147,7 @@ class Firewall:
         zones = {name: await host.firewall.zone_of(name) for name in others}
         ephemeral = await host.files.read(EPHEMERAL) or ""
         ours = now == desired.zone or not fabric or await _has(host, fabric, desired.profile)
-        return Observed(found, links, running, now, permanent, own, zones, ephemeral, ours)
+        return Observed(found, links, running, now, permanent, own, zones, ephemeral, ours, ssh)
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         if not desired.zone:
@@ -153,6 +157,7 @@ class Firewall:
         if observed.running in AWAY:
             condition, why, hint = AWAY[observed.running]
             return Plan(self.name, condition=condition, why=why, hint=hint)
+        desired = _sparing(desired, observed.ssh)
         steps: tuple[Step, ...] = () if desired.own == observed.own else (Define(desired.own, observed.own),)
         link, facts = observed.pick.link, _facts(desired, observed)
         if link is None:
@@ -165,6 +170,16 @@ class Firewall:
         if observed.now != desired.zone:
             steps += (Move(link.name, desired.zone, observed.now),)
         return Plan(self.name, steps, facts=facts, interface=link.name)
+
+
+def _sparing(desired: Desired, ssh: tuple[int, ...]) -> Desired:
+    """An administrator who comes in by a port behind the fence is not shut out: sessions go on, new ones would not."""
+    policy = desired.own.policy
+    spared = [str(port) for port in ssh if policy and richrule.sparing(policy, (port,)) != policy]
+    if policy is None or not spared:
+        return desired
+    own = replace(desired.own, policy=richrule.sparing(policy, ssh))
+    return replace(desired, own=own, fenced=f"{desired.fenced}, but for SSH on {' and '.join(spared)}")
 
 
 async def _has(host: Host, interface: str, profile: str) -> bool:

@@ -155,11 +155,13 @@ def _counts(record: Record, size: int, asked: Asked, seen: Seen) -> bool:
 
 
 def _failure(size: int, asked: Asked, seen: Seen) -> Record | None:
-    """One peer to which it fails is enough: all share the link."""
+    """One peer to which it fails is enough: all share the link. It was seen after what was asked, also by a clock that
+    was set back since: what does not count would be forgotten and found again without end."""
     names = {peer.address: peer.name for peer in asked.peers}
     for one in seen.crossings:
         if one.state == "failed" and one.peer in names:
-            return Record(size, names[one.peer], one.direction, ceil(one.at * 1000), seen.boot)
+            at = max(ceil(one.at * 1000), int(asked.after * 1000) + 1)
+            return Record(size, names[one.peer], one.direction, at, seen.boot)
     return None
 
 

@@ -25,6 +25,10 @@ class SimLinks:
             links = tuple(nic.link for nic in self._nm.nics.values() if nic.link.carrier)
             return tuple(Session(peer, own, way(peer, links)) for peer, own in self._nm.sessions)
 
+    async def ssh_ports(self) -> tuple[int, ...]:
+        async with self._gate.read("links", "ssh_ports"):
+            return self._nm.ssh_ports
+
 
 def way(peer: str, links: tuple[Link, ...]) -> str:
     """The interface by which packets to this address leave: the one in its network, else the default route's."""

@@ -91,6 +91,7 @@ class NetworkManager:
         self.checkpoints: dict[str, Checkpoint] = {}
         self.starts = 1
         self.sessions: set[tuple[str, str]] = set()
+        self.ssh_ports: tuple[int, ...] = (22,)
 
     def add(self, link: Link, *, automatic: Automatic | None = None, state: State = "activated") -> Nic:
         """A link as found after boot, occupied by its automatic profile."""

@@ -33,3 +33,7 @@ async def test_addresses_are_ipv4_with_prefix(host: Host) -> None:
 
 async def test_reading_changes_nothing(host: Host, stage: Stage) -> None:
     assert await fabric(host, stage) == await fabric(host, stage)
+
+
+async def test_ssh_is_at_port_22_unless_its_files_say_otherwise(host: Host) -> None:
+    assert await host.links.ssh_ports() == (22,)

@@ -6,8 +6,12 @@ import asyncio
 
 import pytest
 
+from strixd.engine import memory
 from strixd.engine.status import Status
 from strixd.errors import Refused, Rejected
+from strixd.orders import Orders
+from strixd.ports import Files
+from strixd.sim import simulated_host
 from tests.sim.node import Node, virtual, world
 
 ORDER = "uid 0: undo"
@@ -83,4 +87,44 @@ async def test_an_undo_during_which_strixd_is_killed_is_finished_by_the_next_sta
     assert node.world.network.stored == {}
     assert node.engine
     assert "undone" in [each.outcome for each in node.engine.history(5)]
+    await node.kill()
+
+
+@virtual
+async def test_of_orders_at_the_same_time_none_is_lost() -> None:
+    """A disk that is busy: writing takes long."""
+    node = await living()
+    assert node.engine
+    engine, saved = node.engine, memory.save_orders
+
+    async def slowly(files: Files, orders: Orders) -> None:
+        await node.world.clock.sleep(1)
+        await saved(files, orders)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "save_orders", slowly)
+        undone, *_ = await asyncio.gather(
+            engine.undo(ORDER),
+            engine.serve("strixd/tiny", (), by="uid 0: serve"),
+            engine.update_image("uid 0: image update"),
+        )
+        await engine.pause("uid 0: pause")
+    orders = await memory.load_orders(simulated_host(node.world).files)
+    assert (orders.model, orders.undo, orders.paused) == ("strixd/tiny", undone.id, True)
+    assert orders.update_after > 0
+    await node.kill()
+
+
+@virtual
+async def test_an_apply_during_an_undo_that_fails_is_not_taken_back_with_it() -> None:
+    node = await living()
+    assert node.engine
+    node.world.fail("network.delete", Rejected("no"))
+    undo = asyncio.create_task(node.engine.undo(ORDER))
+    await node.world.clock.sleep(0.01)
+    await node.engine.apply("uid 0: apply")
+    with pytest.raises(Rejected):
+        await undo
+    await node.until(settled, seconds=30)
+    assert node.status.released == ()
     await node.kill()

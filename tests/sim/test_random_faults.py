@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from strixd.engine import memory
+from strixd.errors import StrixdError
 from strixd.orders import Orders
 from strixd.sim import clock, simulated_host
 from strixd.sim.world import RAY, VLLM
@@ -36,6 +37,12 @@ def _service(node: Node, port: str) -> None:
     node.world.changed(port)
 
 
+def _taken(node: Node) -> None:
+    nic = node.world.network.nics["enp194s0np0"]
+    if nic.profile:
+        node.world.network.deactivate(nic)
+
+
 FAULTS: dict[str, Action] = {
     "kill server": lambda node: node.world.kill(VLLM),
     "kill engine": _engine,
@@ -47,20 +54,44 @@ FAULTS: dict[str, Action] = {
     "network": lambda node: _service(node, "network"),
     "firewall": lambda node: _service(node, "firewall"),
     "units": lambda node: _service(node, "units"),
+    "boot entries": lambda node: _service(node, "boot"),
+    "links": lambda node: _service(node, "links"),
+    "profile": lambda node: _taken(node),
+    "fence": lambda node: node.world.firewalld.policies.clear(),
+    "kernel": lambda node: node.world.install_kernel("6.19.0", "ro quiet"),
     "zone": lambda node: node.world.firewalld.bind("enp194s0np0", "drop"),
 }
-words = st.sampled_from([*FAULTS, "restart strixd", "reboot"])
+words = st.sampled_from([*FAULTS, "restart strixd", "killed in the middle", "undo", "apply", "reboot"])
 waits = st.sampled_from([0.1, 1.0, 3.0, 10.0, 40.0, 100.0, 400.0])
 sequences = st.lists(st.tuples(words, waits), min_size=1, max_size=8)
 
 
 async def _inject(node: Node, word: str) -> None:
+    assert node.engine
     if word == "restart strixd":
         await node.restart()
+    elif word == "killed in the middle":
+        node.world.kill_at(3)
+        await _wait_and_start(node)
+    elif word == "undo":
+        with suppress(StrixdError):
+            await node.engine.undo("uid 0: undo")
+    elif word == "apply":
+        await node.engine.apply("uid 0: apply")
     elif word == "reboot":
         await node.reboot()
     else:
         FAULTS[word](node)
+
+
+async def _wait_and_start(node: Node) -> None:
+    """It is killed within this time, or was to do nothing."""
+    for _ in range(20):
+        if node.dead:
+            break
+        await node.world.clock.sleep(1)
+    node.world.calls.faults.clear()
+    await node.restart()
 
 
 def _cease(node: Node) -> None:
@@ -82,7 +113,7 @@ async def _bounded(node: Node, seconds: float) -> None:
 
 
 @given(sequences)
-@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_tokens_come_again_when_the_world_allows(sequence: list[tuple[str, float]]) -> None:
     async def life() -> None:
         async with serving() as node:
@@ -90,6 +121,8 @@ def test_tokens_come_again_when_the_world_allows(sequence: list[tuple[str, float
                 await _inject(node, word)
                 await _bounded(node, wait)
             _cease(node)
+            assert node.engine
+            await node.engine.apply("uid 0: apply")  # after an undo
             await node.answers(seconds=700)
 
     clock.run(life())

@@ -13,6 +13,7 @@ from strixd.config.schema import Config
 from strixd.decode import decode
 from strixd.desired import derive
 from strixd.fabric import Pick
+from strixd.host.sessions import ssh_ports
 from strixd.orders import Orders
 from strixd.ports import Link, Running, Zone
 from strixd.resources.firewall import Define, Firewall, Observed, Own
@@ -149,3 +150,34 @@ def test_without_firewalld_it_is_blocked_with_the_two_ways_out(running: Running,
     assert words in plan.hint
     assert ("firewall = false" in plan.hint) == (condition == "blocked")
     assert "firewalld" in plan.why
+
+
+def test_whoever_comes_in_by_ssh_on_a_fenced_port_is_not_shut_out() -> None:
+    plan = FIREWALL.plan(WANTED, Observed(Pick(LINK), LINKS, now="trusted", ssh=(22, 50022)))
+    (step,) = plan.steps
+    assert isinstance(step, Define)
+    assert step.own.policy
+    ports = [rule.partition('port="')[2].partition('"')[0] for rule in step.own.policy.rules]
+    assert sorted(set(ports)) == ["23000-23999", "32768-50021", "50023-60999", "6379"]
+    assert len(ports) == 8, "for IPv4 and IPv6"
+    there = Observed(Pick(LINK), LINKS, now="trusted", own=step.own, ssh=(22, 50022))
+    assert FIREWALL.plan(WANTED, there).steps == ()
+    assert "32768-60999, but for SSH on 50022) are reachable over enp1s0 only" in facts(there)
+
+
+@pytest.mark.parametrize(
+    ("text", "ports"),
+    [
+        ("", set()),
+        ("Port 50022\n#Port 40000\n", {50022}),
+        ("  port=2222 # comment\nPort 2223\r\n", {2222, 2223}),
+        ('Port "50022"\n', {50022}),
+        (
+            "ListenAddress 0.0.0.0:50022\nListenAddress [::]:50023\nListenAddress 10.0.0.5\nListenAddress ::\n",
+            {50022, 50023},
+        ),
+        ("GatewayPorts 5\nPermitListen 0.0.0.0:3\n", set()),
+    ],
+)
+def test_where_sshd_listens_is_read_from_its_files(text: str, ports: set[int]) -> None:
+    assert ssh_ports([text]) == {22, *ports}

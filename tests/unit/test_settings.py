@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import operator
 from dataclasses import replace
+from itertools import count
 
 import pytest
 from test_laws import CALM, CASES, OURS, Case, begun, fresh, lease, left
 
 from strixd.engine import record
 from strixd.engine.settings import Settings
-from strixd.engine.status import ResourceView
+from strixd.engine.status import Outcome, ResourceView, StepView
 from strixd.errors import Rejected
 from strixd.orders import Orders
-from strixd.ports import KERNEL_CMDLINE
+from strixd.ports import KERNEL_CMDLINE, Link
 from strixd.resources import network
 from strixd.sim import World, simulated_host
 from strixd.sim.world import FABRIC, MANAGEMENT
@@ -208,3 +210,49 @@ async def test_a_record_that_is_none_of_ours_is_passed_over(text: str) -> None:
     await node.settings.load()
     await node.one_pass()
     assert [each.outcome for each in node.settings.history] == ["done"]
+
+
+@pytest.mark.parametrize("jump", [-3600.0, 3600.0])
+@virtual
+async def test_a_clock_that_is_set_during_a_change_ends_no_patience(jump: float) -> None:
+    world, calls = await begun(LEASED), count()
+    clock = simulated_host(world).now
+    host = replace(simulated_host(world), now=lambda: clock() + jump * (next(calls) % 2))
+    settings = Settings(host, lambda name, doing, step: None)
+    nic = world.network.nics[MANAGEMENT]
+    whole = nic.link
+    world.clock.after(0.1, lambda: setattr(nic, "link", replace(whole, addresses=())))
+    world.clock.after(2.0, lambda: setattr(nic, "link", whole))
+    await settings.tend(Orders(), ALL.pairs)
+    assert [each.outcome for each in settings.history] == ["done"]
+
+
+def test_a_long_history_keeps_what_takes_strixd_back_to_the_beginning() -> None:
+    part = record.Part("cmdline", StepView("do", "take back", "now"), None)
+    change = record.Change("", 1.0, "drift", "b", FABRIC, (part,), ended=2.0, outcome="done")
+    history: tuple[record.Change, ...] = ()
+    for number in range(3 * record.KEPT):
+        by = "uid 0: apply" if number % 100 == 0 else "drift"
+        outcome: Outcome = "undone" if number % 3 == 1 else "done"
+        history = record.with_change(history, replace(change, id=str(number), by=by, outcome=outcome))
+    assert len(history) == record.KEPT
+    assert [each.id for each in history if each.by != "drift"] == ["0", "200"]
+    assert [int(each.id) for each in history] == sorted(int(each.id) for each in history)
+    assert history[-1].id == str(3 * record.KEPT - 1)
+
+
+@pytest.mark.parametrize(
+    ("link", "outcome"),
+    [
+        (Link("veth1", "02:00:00:00:00:09", carrier=True), "done"),
+        (Link("veth1", "02:00:00:00:00:09", carrier=True, addresses=("10.9.0.1/24",)), "failed"),
+        (Link("br0p1", "02:00:00:00:00:09", "igc", True), "failed"),
+    ],
+)
+@virtual
+async def test_a_container_that_ends_during_a_change_takes_no_way_into_the_host_away(link: Link, outcome: str) -> None:
+    node = await living(ALL)
+    node.world.network.add(link)
+    node.world.clock.after(0.1, lambda: operator.delitem(node.world.network.nics, link.name))
+    await node.one_pass()
+    assert [each.outcome for each in node.settings.history] == [outcome]
