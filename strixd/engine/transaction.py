@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from strixd.engine import paths
-from strixd.errors import NotSettled, StrixdError
+from strixd.errors import NotSettled, StrixdError, Unavailable
 from strixd.plan import Effect, Plan, Resource, Step
 from strixd.ports import Host
 
@@ -21,6 +21,9 @@ Note = Callable[[str, str, Step], None]
 """Told of each step as it is taken: the resource, "apply" or "undo", the step. Journal and watchdog listen."""
 PATIENCE = 3.0
 """Seconds that another path into the host may be away before the change counts as having broken it."""
+
+RETURN = 10.0
+"""Seconds, over all steps that are taken back, in which a service that is away may return."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ class _Change:
     note: Note
     killed: Killed | None
     at: str = ""
+    patience: float = 0.0
     taken: list[tuple[str, Step]] = field(default_factory=list)
 
     async def run(self) -> Outcome:
@@ -143,14 +147,20 @@ class _Change:
 
     async def _undo(self) -> bool:
         """In reverse; goes on past a step that cannot be undone, and says whether all could."""
+        self.patience = self.host.now() + RETURN
         mine = tuple((name, back) for name, step in reversed(self.taken) if (back := step.undo()))
         earlier = self.killed.undo if self.killed else ()
         return all([await self._take_back(name, back) for name, back in (*mine, *earlier)])
 
     async def _take_back(self, name: str, back: Step) -> bool:
+        """A service that is being restarted, which may be what went wrong, is waited for."""
         self.note(name, "undo", back)
-        try:
-            await back.apply(self.host)
-        except StrixdError:
-            return False
-        return True
+        while True:
+            try:
+                await back.apply(self.host)
+            except StrixdError as failure:
+                if not isinstance(failure, Unavailable) or self.host.now() >= self.patience:
+                    return False
+                await self.host.sleep(0.5)
+            else:
+                return True
