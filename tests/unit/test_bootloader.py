@@ -287,5 +287,5 @@ def test_what_a_killed_strixd_has_staged_goes_with_the_next_change(root: Path) -
     for name in (NEW, OLD):
         _lay(root / f"boot/loader/entries/{name}.conf{bootloader.STAGED}", "left over")
     _change(root, {KERNEL_CMDLINE: f"{ROOT} iommu=pt"})
-    assert not [path for path in root.rglob(f"*{bootloader.STAGED}")]
+    assert not list(root.rglob(f"*{bootloader.STAGED}"))
     assert (root / "etc/kernel/cmdline").read_text() == f"{ROOT} iommu=pt\n"
