@@ -31,6 +31,8 @@ log = logging.getLogger("strixd")
 Pair = tuple[Resource[Any, Any], Any]
 ATTEMPTS = 2
 DRIFT, ITSELF = "drift", "strixd"
+TOGETHER = frozenset({"firewall", "network"})
+"""What is held together: a fence for the addresses of a link that was taken back would shut the peers out."""
 TRUE: frozenset[Condition] = frozenset({"ok", "reboot", "ineffective"})
 
 
@@ -202,8 +204,12 @@ class Settings:
                 self._holds.pop(look.name, None)
             return {name: views.from_plan(plan, now) for name, plan in outcome.plans.items()}
         culprit = next(look for look in looks if look.name == outcome.culprit)
+        for look in looks:
+            if look.plan.steps and (look is culprit or {look.name, culprit.name} <= TOGETHER):
+                key = (look.desired, look.plan.steps)
+                self._holds[look.name] = hold(self._holds.get(look.name), key, failure, now)
         key = (culprit.desired, culprit.plan.steps)
-        held = self._holds[culprit.name] = hold(self._holds.get(culprit.name), key, failure, now)
+        held = self._holds.setdefault(culprit.name, hold(None, key, failure, now))  # it may have failed without steps
         views.log_failure(culprit.name, held, outcome.undone)
         why = f"taken back with the change in which {culprit.name} failed"
         waiting = [replace(look.plan, condition="waiting", why=why) for look in looks if look.plan.steps]

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from strixd.messages import IDS
-from tests.lab.bootfiles import VERSIONS, entry, lay_boot_files
+from tests.lab.bootfiles import ROOT, VERSIONS, entry, lay_boot_files
 from tests.lab.cluster import FILE, lay_cluster
 from tests.lab.compare import difference
 from tests.lab.fixtures import Pair
@@ -68,7 +68,7 @@ def status(host: Host) -> State:
 
 def history(host: Host) -> list[State]:
     """Newest first."""
-    changes: list[State] = json.loads(host.run("strixd-cli", "history", "--json").stdout)
+    changes: list[State] = json.loads(host.run("strixd-cli", "history", "1000", "--json").stdout)
     return changes
 
 
@@ -317,7 +317,7 @@ DRIFTS = {
         "other profile": 'nmcli -w 0 connection up "Wired connection 1"',
         "mtu": f"ip link set {FABRIC} mtu 1300",
     },
-    "cmdline": {"entry": f"sed -i 's/ iommu=pt//' {entry(VERSIONS[0])}"},
+    "cmdline": {"entry": f"sed -i 's/^options .*/options {ROOT}/' {entry(VERSIONS[0])}"},
     "firewall": {
         "policy": "firewall-cmd -q --policy=strixd-fence --set-priority=-5 --permanent; firewall-cmd -q --reload"
     },
