@@ -17,6 +17,7 @@ from uuid import uuid4
 from strixd import messages
 from strixd.engine import fights, record, views
 from strixd.engine.hold import Hold, hold
+from strixd.engine.inverse import inverse
 from strixd.engine.record import Change
 from strixd.engine.status import ChangeView, ResourceView
 from strixd.engine.status import Outcome as Ended
@@ -32,6 +33,8 @@ log = logging.getLogger("strixd")
 Pair = tuple[Resource[Any, Any], Any]
 ATTEMPTS = 2
 DRIFT, ITSELF, UNDO = "drift", "strixd", "undo"
+TOGETHER = frozenset({"firewall", "network"})
+"""What is held together: a fence for the addresses of a link that was taken back would shut the peers out."""
 TRUE: frozenset[Condition] = frozenset({"ok", "reboot", "ineffective"})
 
 
@@ -222,8 +225,12 @@ class Settings:
                 self._holds.pop(look.name, None)
             return {name: views.from_plan(plan, now) for name, plan in outcome.plans.items()}
         culprit = next(look for look in looks if look.name == outcome.culprit)
+        for look in looks:
+            if look.plan.steps and (look is culprit or {look.name, culprit.name} <= TOGETHER):
+                key = (look.desired, look.plan.steps)
+                self._holds[look.name] = hold(self._holds.get(look.name), key, failure, now)
         key = (culprit.desired, culprit.plan.steps)
-        held = self._holds[culprit.name] = hold(self._holds.get(culprit.name), key, failure, now)
+        held = self._holds.setdefault(culprit.name, hold(None, key, failure, now))  # it may have failed without steps
         views.log_failure(culprit.name, held, outcome.undone)
         why = f"taken back with the change in which {culprit.name} failed"
         waiting = [replace(look.plan, condition="waiting", why=why) for look in looks if look.plan.steps]
@@ -238,7 +245,7 @@ class Settings:
         later: dict[str, ResourceView | None] = {look.name: views.from_plan(look.plan, now) for look in acting}
         if not {look.name for look in looks} >= set(change.resources):
             return later
-        back = self._inverse(change, tuple((look.resource, look.desired) for look in looks))
+        back = inverse(change, tuple((look.resource, look.desired) for look in looks))
         outcome = await transact(back, self._host, self._note, killed=Killed())
         why = f"strixd was killed during it {change.attempts} times" + ("" if outcome.undone else "; not all is undone")
         over = record.ended(change, "failed" if outcome.failure is None else "left over", why, self._host.now())
@@ -256,17 +263,8 @@ class Settings:
             return None
         return next((each for each in self.history if each.id == orders.undo and each.outcome == "done"), None)
 
-    def _inverse(self, change: Change, pairs: tuple[Pair, ...]) -> tuple[Look, ...]:
-        """Its steps back, the last one first; what is there afterwards is not compared with what is wanted."""
-        known = {resource.name: (resource, desired) for resource, desired in pairs}
-        steps: dict[str, tuple[Step, ...]] = {}
-        for name, step in change.undo():
-            steps[name] = (*steps.get(name, ()), step)
-        plans = {name: Plan(name, back, interface=change.interface) for name, back in steps.items() if name in known}
-        return tuple(Look(*known[name], plan, verified=False) for name, plan in plans.items())
-
     async def _take_back(self, change: Change, pairs: tuple[Pair, ...], cause: str) -> None:
-        looks = self._inverse(change, pairs)
+        looks = inverse(change, pairs)
         killed = Killed() if self._open else None
         if not looks:
             return

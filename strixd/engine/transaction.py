@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from strixd.engine import paths
 from strixd.engine.together import together
-from strixd.errors import NotSettled, StrixdError
+from strixd.errors import NotSettled, StrixdError, Unavailable
 from strixd.plan import Effect, Plan, Resource, Step
 from strixd.ports import Host
 
@@ -25,6 +25,9 @@ Note = Callable[[str, str, Step], None]
 """Told of each step as it is taken: the resource, "apply" or "undo", the step. Journal and watchdog listen."""
 PATIENCE = 3.0
 """Seconds that another path into the host may be away before the change counts as having broken it."""
+
+RETURN = 10.0
+"""Seconds, over all steps that are taken back, in which a service that is away may return."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class _Change:
     killed: Killed | None
     at: str = ""
     first: tuple[str, StrixdError] | None = None
+    patience: float = 0.0
     taken: list[tuple[str, Step]] = field(default_factory=list)
 
     async def run(self) -> Outcome:
@@ -172,17 +176,23 @@ class _Change:
 
     async def _undo(self) -> bool:
         """In reverse; goes on past a step that cannot be undone, and says whether all could."""
+        self.patience = _elapsed() + RETURN
         mine = tuple((name, back) for name, step in reversed(self.taken) if (back := step.undo()))
         earlier = self.killed.undo if self.killed else ()
         return all([await self._take_back(name, back) for name, back in (*mine, *earlier)])
 
     async def _take_back(self, name: str, back: Step) -> bool:
+        """A service that is being restarted, which may be what went wrong, is waited for."""
         self.note(name, "undo", back)
-        try:
-            await back.apply(self.host)
-        except StrixdError:
-            return False
-        return True
+        while True:
+            try:
+                await back.apply(self.host)
+            except StrixdError as failure:
+                if not isinstance(failure, Unavailable) or _elapsed() >= self.patience:
+                    return False
+                await self.host.sleep(0.5)
+            else:
+                return True
 
 
 def _elapsed() -> float:

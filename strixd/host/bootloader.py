@@ -66,6 +66,7 @@ class Grubby:
         if not tool:
             raise Rejected(f"Cannot {DOING}: no grubby on this host")
         files = await self._quiet_files(options)
+        _unstage(files, files)  # what a strixd that was killed here has left beside them
         wanted = {
             place: file.put(file.text, options[place])
             for place, file in files.items()
@@ -202,7 +203,7 @@ def _stage(files: Mapping[str, _File], wanted: Mapping[str, str]) -> None:
         raise
 
 
-def _unstage(files: Mapping[str, _File], wanted: Mapping[str, str]) -> None:
+def _unstage(files: Mapping[str, _File], wanted: Iterable[str]) -> None:
     for place in wanted:
         Path(f"{files[place].path}{STAGED}").unlink(missing_ok=True)
 

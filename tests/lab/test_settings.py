@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from strixd.messages import IDS
-from tests.lab.bootfiles import VERSIONS, entry, lay_boot_files
+from tests.lab.bootfiles import ROOT, VERSIONS, entry, lay_boot_files
 from tests.lab.cluster import FILE, lay_cluster
 from tests.lab.compare import difference
 from tests.lab.fixtures import Pair
@@ -68,7 +68,7 @@ def status(host: Host) -> State:
 
 def history(host: Host) -> list[State]:
     """Newest first."""
-    changes: list[State] = json.loads(host.run("strixd-cli", "history", "--json").stdout)
+    changes: list[State] = json.loads(host.run("strixd-cli", "history", "1000", "--json").stdout)
     return changes
 
 
@@ -98,10 +98,11 @@ def snapshot(host: Host) -> State:
 
 def arrives(host: Host, there: State, timeout: float = 20) -> None:
     """NetworkManager may be on its way there."""
-    until = time.monotonic() + timeout
+    until, seen = time.monotonic() + timeout, list[str]()
     while (now := snapshot(host)) != there and time.monotonic() < until:
+        seen.append(difference(there, now))
         time.sleep(0.3)
-    assert now == there, difference(there, now)
+    assert now == there, "\n".join((*seen[:2], difference(there, now)))
 
 
 def repaired(host: Host, changes: int) -> bool:
@@ -191,11 +192,11 @@ def host(pair: Pair, worlds: object) -> Iterator[Host]:
 def management(host: Host) -> list[str]:
     """Profile, address and zone of the management link."""
     script = f"""
-    nmcli -g all connection show {MANAGEMENT} | grep -v timestamp
+    nmcli connection show {MANAGEMENT} | grep -v timestamp | grep '^[a-z]'
     ip -br address show {MANAGEMENT}; ip -br link show {MANAGEMENT}; ip route show dev {MANAGEMENT}
     firewall-cmd --get-zone-of-interface={MANAGEMENT}
     """
-    return host.sh(script).splitlines()
+    return re.sub(r"@if\d+", "", host.sh(script)).splitlines()
 
 
 @pytest.fixture(autouse=True)
@@ -231,20 +232,21 @@ def test_killed_in_the_middle_the_change_is_finished(
 ) -> None:
     judge.expect("systemd: strixd.service: Failed with result 'signal'")
     host.run("strixd-cli", "undo")
-    known = len(history(host))
+    known = {each["id"] for each in history(host)}
     with disturbed(host, moment, f"kill -KILL {pid(host)}") as applying:
         applying.communicate(timeout=60)
     true(host)
     arrives(host, worlds[1])
-    (change,) = history(host)[:-known]
+    (change,) = [each for each in history(host) if each["id"] not in known]
     assert (change["by"], change["outcome"], tuple(change["resources"])) == ("uid 0: apply", "done", CHANGED)
 
 
 @pytest.mark.parametrize("service", ["firewalld", "NetworkManager"])
 @pytest.mark.parametrize("moment", ["the boot entries are written", "the profile is activated"])
 def test_a_service_is_restarted_in_the_middle(
-    host: Host, worlds: tuple[State, State], service: str, moment: str
+    host: Host, worlds: tuple[State, State], judge: Judge, service: str, moment: str
 ) -> None:
+    judge.expect("firewalld: ERROR: INVALID_ZONE: strixd")  # NetworkManager names it while it is being taken back
     host.run("strixd-cli", "undo")
     with disturbed(host, moment, f"systemctl restart {service}") as applying:
         applying.communicate(timeout=60)
@@ -315,7 +317,7 @@ DRIFTS = {
         "other profile": 'nmcli -w 0 connection up "Wired connection 1"',
         "mtu": f"ip link set {FABRIC} mtu 1300",
     },
-    "cmdline": {"entry": f"sed -i 's/ iommu=pt//' {entry(VERSIONS[0])}"},
+    "cmdline": {"entry": f"sed -i 's/^options .*/options {ROOT}/' {entry(VERSIONS[0])}"},
     "firewall": {
         "policy": "firewall-cmd -q --policy=strixd-fence --set-priority=-5 --permanent; firewall-cmd -q --reload"
     },

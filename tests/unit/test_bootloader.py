@@ -281,3 +281,11 @@ def test_what_a_hung_grubby_started_ends_with_it(root: Path, tmp_path: Path, mon
         _change(root, {NEW: "iommu=pt"}, str(hung))
     time.sleep(0.8)
     assert not mark.exists()
+
+
+def test_what_a_killed_strixd_has_staged_goes_with_the_next_change(root: Path) -> None:
+    for name in (NEW, OLD):
+        _lay(root / f"boot/loader/entries/{name}.conf{bootloader.STAGED}", "left over")
+    _change(root, {KERNEL_CMDLINE: f"{ROOT} iommu=pt"})
+    assert not list(root.rglob(f"*{bootloader.STAGED}"))
+    assert (root / "etc/kernel/cmdline").read_text() == f"{ROOT} iommu=pt\n"
