@@ -65,7 +65,7 @@ DRIFTED = {
     "zone": (
         f"firewall-cmd -q --zone=public --change-interface={FABRIC}",
         "[ $(busctl --json=short call org.fedoraproject.FirewallD1 /org/fedoraproject/FirewallD1"
-        f" org.fedoraproject.FirewallD1.zone getZoneOfInterface s {FABRIC} | cut -d'\"' -f6) = trusted ]",
+        f" org.fedoraproject.FirewallD1.zone getZoneOfInterface s {FABRIC} | cut -d'\"' -f8) = trusted ]",
     ),
 }
 
