@@ -102,7 +102,8 @@ class Pings:
             sight = await sighted(way, before.peer, self._pace.answer)
         except PermissionError as error:
             return Crossing(before.peer, why=f"{NO_SOCKET}: {error.strerror}")
-        return streak.judge(before, sight, time.time())
+        now = streak.judge(before, sight, time.monotonic())  # how long it lasts, by a clock that nobody sets
+        return now if now.at == before.at else replace(now, at=time.time())
 
 
 class Streak:

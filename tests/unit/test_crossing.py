@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterable
 
+import pytest
+
+from strixd.host import crossing
 from strixd.host.crossing import Sight, Streak
-from strixd.ports import Crossing
+from strixd.ports import Crossing, Way
 
 PEER = "192.168.100.2"
+WAY = Way("enp1s0", "192.168.100.1", (PEER,), 9000)
 
 
 def judged(sights: Iterable[tuple[float, Sight]]) -> list[Crossing]:
@@ -66,3 +72,30 @@ def test_a_failure_keeps_its_time_and_direction_and_ends_with_a_proof() -> None:
 def test_the_words_tell_a_peer_that_never_answered_from_one_that_did() -> None:
     assert judged([(1, "silent")])[0].why == "does not answer yet"
     assert judged([(1, "crosses"), (61, "silent"), (62, "silent")])[-1].why == "does not answer"
+
+
+def test_a_clock_that_is_set_makes_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NTP often sets it just when a cluster has booted, and its nodes are not all set up."""
+    times = iter([1000.0, 5000.0, 9000.0])
+
+    async def there(*_: object) -> Sight:
+        return "there"
+
+    async def tried() -> list[Crossing]:
+        streak, known = Streak(30.0), [Crossing(PEER)]
+        for _ in range(3):
+            known.append(await crossing.Pings()._try(WAY, known[-1], streak))
+        return known
+
+    monkeypatch.setattr(crossing, "sighted", there)
+    monkeypatch.setattr(time, "time", lambda: next(times))
+    assert {one.state for one in asyncio.run(tried())} == {"unproven"}
+
+
+def test_when_it_crossed_is_told_by_the_time_of_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def crosses(*_: object) -> Sight:
+        return "crosses"
+
+    monkeypatch.setattr(crossing, "sighted", crosses)
+    monkeypatch.setattr(time, "time", lambda: 1.76e9)
+    assert asyncio.run(crossing.Pings()._try(WAY, Crossing(PEER), Streak(30.0))).at == 1.76e9
