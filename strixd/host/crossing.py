@@ -39,11 +39,13 @@ arrive; nothing came back."""
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds: until the next try while unproven or failing, and when proven; until an answer is given up; for how long
-    a failure must last to count: a peer that is being set up looks the same for moments."""
+    """Seconds: until the next try while unproven or failing, when proven, and at most, more, while a peer stays silent;
+    until an answer is given up; for how long a failure must last to count: a peer that is being set up looks the same
+    for moments."""
 
     soon: float = 1.0
     proven: float = 60.0
+    silent: float = 10.0
     answer: float = 1.0
     patience: float = 30.0
 
@@ -93,9 +95,8 @@ class Pings:
                 log.debug("%s: %s %s", peer, now.state, now.direction or now.why)
                 wake(f"{way.size} bytes to {peer}: {now.state}")
             await asyncio.sleep(self._pace.soon)
-            if streak.proven:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(event.wait(), self._pace.proven)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(event.wait(), streak.rest(self._pace))
 
     async def _try(self, way: Way, before: Crossing, streak: Streak) -> Crossing:
         try:
@@ -113,12 +114,19 @@ class Streak:
     def __init__(self, patience: float) -> None:
         self._patience = patience
         self._since = 0.0
+        self._silences = 0
         self._arrived = self.proven = False
+
+    def rest(self, pace: Pace) -> float:
+        """Seconds more until the next try, unless something happens; a silent peer, which may stay so for days, is asked
+        more and more seldom."""
+        return pace.proven if self.proven else min(max(0.0, self._silences - 10.0), pace.silent)
 
     def judge(self, before: Crossing, sight: Sight, now: float) -> Crossing:
         """A datagram that was seen to arrive is a proof, and silence is none: one proof in a streak counts. `at` is
         when it was certain; a failure keeps it for as long as it lasts."""
         self.proven = sight == "crosses"
+        self._silences = self._silences + 1 if sight == "silent" else 0
         if sight in ("crosses", "silent"):
             self._since, self._arrived = 0.0, False
             return Crossing(before.peer, "crosses", now, why="") if self.proven else _unproven(before)

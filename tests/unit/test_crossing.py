@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 
 from strixd.host import crossing
-from strixd.host.crossing import Sight, Streak
+from strixd.host.crossing import Pace, Sight, Streak
 from strixd.ports import Crossing, Way
 
 PEER = "192.168.100.2"
@@ -99,3 +99,16 @@ def test_when_it_crossed_is_told_by_the_time_of_day(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(crossing, "sighted", crosses)
     monkeypatch.setattr(time, "time", lambda: 1.76e9)
     assert asyncio.run(crossing.Pings()._try(WAY, Crossing(PEER), Streak(30.0))).at == 1.76e9
+
+
+def test_a_silent_peer_is_asked_more_and_more_seldom_and_any_other_one_soon() -> None:
+    streak, known = Streak(30.0), Crossing(PEER)
+    rests = []
+    for at in range(40):
+        streak.judge(known, "silent", float(at))
+        rests.append(streak.rest(Pace()))
+    assert (rests[0], rests[9], rests[14], rests[-1]) == (0.0, 0.0, 5.0, Pace().silent)
+    streak.judge(known, "there", 40.0)
+    assert streak.rest(Pace()) == 0.0
+    streak.judge(known, "crosses", 41.0)
+    assert streak.rest(Pace()) == Pace().proven
