@@ -3,8 +3,8 @@
 1. From a blank host, in turn with the guide's commands typed one after the other: at most half their time. strixd's is
    that of one pass inside a process that runs already, as the daemon's does: from the look that finds what differs to
    the change done, verified and recorded on disk. The guide's is that of one script.
-2. A pass over all settings when they hold: at most 100 ms, and no writing call.
-3. From drift to repaired, under the running daemon: at most 1 s. Seen from inside the host every few milliseconds.
+2. A pass over all settings when they hold: at most 100 ms (the median), and no writing call.
+3. From drift to repaired, under the running daemon: at most 1 s each time. Looked at every few milliseconds.
 
 The boot files are Fedora's, with the stand-in for grubby. Ends with status 1 when a limit is missed.
 """
