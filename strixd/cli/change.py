@@ -154,4 +154,5 @@ def _undone(change: View) -> None:
         raise Rejected(text, hint="strixd-cli history")
     reboot = any(step["effect"] == "reboot" for step in change["steps"])
     last = "; kernel arguments count from the next boot on" if reboot else ""
-    say(f"taken back{last}. Left alone from now on, until strixd-cli apply: {names}")
+    alone = "; with the link goes its firewall" if "network" in change["resources"] else ""
+    say(f"taken back{last}. Left alone from now on, until strixd-cli apply: {names}{alone}")

@@ -118,8 +118,8 @@ class Streak:
         self._arrived = self.proven = False
 
     def rest(self, pace: Pace) -> float:
-        """Seconds more until the next try, unless something happens; a silent peer, which may stay so for days, is asked
-        more and more seldom."""
+        """Seconds more until the next try, unless something happens: a silent peer, which may stay so for days, is
+        asked more and more seldom."""
         return pace.proven if self.proven else min(max(0.0, self._silences - 10.0), pace.silent)
 
     def judge(self, before: Crossing, sight: Sight, now: float) -> Crossing:
