@@ -69,6 +69,12 @@ class NotSettled(StrixdError):
     code = "NotSettled"
 
 
+class CutsOff(NotSettled):
+    """It said yes, and with it another way into this host is gone. Held for long: each try cuts people off again."""
+
+    code = "CutsOff"
+
+
 class TimedOut(NotSettled):
     """What was waited for did not come in time."""
 

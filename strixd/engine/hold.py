@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from strixd.errors import StrixdError
+from strixd.errors import CutsOff, StrixdError
 
 FIRST, LONGEST = 5.0, 600.0  # seconds
 
@@ -26,4 +26,5 @@ class Hold:
 
 def hold(before: Hold | None, key: object, failure: StrixdError, now: float) -> Hold:
     times = before.times + 1 if before and before.key == key else 1
-    return Hold(key, now + min(FIRST * 2 ** (times - 1), LONGEST), times, failure)
+    wait = LONGEST if isinstance(failure, CutsOff) else min(FIRST * 2 ** (times - 1), LONGEST)
+    return Hold(key, now + wait, times, failure)

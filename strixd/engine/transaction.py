@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from strixd.engine import paths
 from strixd.engine.together import together
-from strixd.errors import NotSettled, StrixdError, Unavailable
+from strixd.errors import CutsOff, NotSettled, StrixdError, Unavailable
 from strixd.plan import Effect, Plan, Resource, Step
 from strixd.ports import Host
 
@@ -166,12 +166,12 @@ class _Change:
             await self.host.sleep(0.1)
 
     async def _nobody_locked_out(self, before: paths.Paths) -> None:
-        """Every way into this host that there was is still there. Raises NotSettled."""
+        """Every way into this host that there was is still there. Raises CutsOff."""
         ours = {look.plan.interface for look in self.looks}
         deadline = _elapsed() + PATIENCE
         while lost := paths.lost(before, await paths.read(self.host), ours=ours):
             if _elapsed() >= deadline:
-                raise NotSettled(f"Cannot keep this change: with it {'; '.join(lost)}")
+                raise CutsOff(f"Cannot keep this change: with it {'; '.join(lost)}")
             await self.host.sleep(0.1)
 
     async def _undo(self) -> bool:

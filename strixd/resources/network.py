@@ -7,6 +7,7 @@ the activation of ours, and for good by priority.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_interface
 from typing import ClassVar
 
 from strixd.fabric import Fabric, Pick, pick
@@ -40,11 +41,22 @@ class Observed:
     profile: Profile | None
     device: Device | None
     mtu: mtu.Seen = field(default_factory=mtu.Seen)
+    overlap: str = ""
 
 
 def card(seen: object) -> str:
     """The MAC that our stored profile is bound to, from the last observation of this resource, if there was one."""
     return seen.profile.mac if isinstance(seen, Observed) and seen.profile else ""
+
+
+def overlap(address: str, ours: Link | None, links: tuple[Link, ...]) -> str:
+    """Which other link's network shares addresses with ours, in words: packets to it would leave by the wrong one."""
+    wanted = ip_interface(address).network
+    for link in links if ours else ():
+        for other in link.addresses if link != ours else ():
+            if wanted.overlaps(ip_interface(other).network):
+                return f"{address} of the file overlaps {other} of {link.name}"
+    return ""
 
 
 class Network:
@@ -59,12 +71,13 @@ class Network:
     async def observe(self, host: Host, desired: Desired) -> Observed:
         profile = await host.network.profile(desired.profile.uuid)
         fabric = replace(desired.fabric, card=profile.mac if profile else "")
-        found = pick(fabric, await host.links.read(), management=desired.management)
+        links = await host.links.read()
+        found = pick(fabric, links, management=desired.management)
         device = await host.network.device(found.link.name) if found.link else None
         way = mtu.way(desired.asked, found.link, desired.profile.address) if found.link else None
         record = mtu.loads(await host.files.read(mtu.RECORD))
         seen = mtu.Seen(record, host.identity.boot, await host.crossings.look(way))
-        return Observed(found, profile, device, seen)
+        return Observed(found, profile, device, seen, overlap(desired.profile.address, found.link, links))
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         link, device = observed.pick.link, observed.device
@@ -73,6 +86,9 @@ class Network:
         facts = _facts(link, device, observed.pick.note)
         if device is None or not device.managed:
             why, hint = f"NetworkManager does not manage {link.name}", f"nmcli device set {link.name} managed yes"
+            return Plan(self.name, condition="blocked", why=why, hint=hint, facts=facts)
+        if observed.overlap:
+            why, hint = observed.overlap, "give the nodes addresses of a network of their own in cluster.toml"
             return Plan(self.name, condition="blocked", why=why, hint=hint, facts=facts)
         if not link.carrier:
             why, hint = f"no carrier on {link.name}", f"check the cable and the other end; ethtool {link.name}"

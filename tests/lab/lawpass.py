@@ -1,7 +1,7 @@
 """Runs inside a lab host: one pass of strixd over its settings with a fault at one of the writing calls, or a snapshot
 of all that such a pass may touch. For tests/lab/test_laws.py.
 
-    python3 -m tests.lab.lawpass pass [fail|kill NUMBER before|after]
+    python3 -m tests.lab.lawpass pass [fail|kill NUMBER|CALL before|after]
     python3 -m tests.lab.lawpass snapshot
 """
 
@@ -54,10 +54,10 @@ VARYING = ("connection.timestamp", "GENERAL", "IP4", "IP6")
 
 @dataclass
 class Fault:
-    """`number`: of the writing call, from 1; 0 for none."""
+    """`at`: the number of the writing call, from 1, or what it is ("network.activate")."""
 
     how: str = ""
-    number: int = 0
+    at: str = ""
     when: str = ""
     calls: list[str] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ class Fault:
         return len(self.calls)
 
     def strike(self, number: int, when: str) -> None:
-        if (number, when) != (self.number, self.when):
+        if self.at not in (str(number), self.calls[number - 1]) or when != self.when:
             return
         if self.how == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -156,8 +156,8 @@ def main(arguments: list[str]) -> None:
     if arguments == ["snapshot"]:
         told = snapshot()
     else:
-        how, number, when = arguments[1:] or ["", "0", ""]
-        told = asyncio.run(one_pass(Fault(how, int(number), when)))
+        how, at, when = arguments[1:] or ["", "", ""]
+        told = asyncio.run(one_pass(Fault(how, at, when)))
     sys.stdout.write(json.dumps(told) + "\n")
 
 

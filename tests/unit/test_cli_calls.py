@@ -124,7 +124,9 @@ def test_undo(server: Served) -> None:
     before, step, after = done.stdout.splitlines()
     assert before == "taking back c1, 2025-11-29 11:58:57, uid 1000: apply:"
     assert step == "  set the MTU of enp1s0 to 1500"
-    assert after == "taken back. Left alone from now on, until strixd-cli apply: network"
+    assert (
+        after == "taken back. Left alone from now on, until strixd-cli apply: network; with the link goes its firewall"
+    )
     again = cli("undo", socket=server.path)
     assert (again.returncode, again.stdout) == (2, "")
     assert again.stderr == "strixd-cli: Cannot undo: nothing that was done is left to take back\n  strixd-cli history\n"
