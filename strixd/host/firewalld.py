@@ -97,18 +97,19 @@ class Firewalld:
         permanent, now = await self._both(POLICY, name)
         return None if permanent is None else to_policy(name, permanent, now)
 
-    async def define(self, *, zone: Zone | None = None, policy: Policy | None = None) -> None:
+    async def define(self, *, zone: Zone | None = None, policy: Policy | None = None, moving: str = "") -> None:
         """One reload at most, and only for what firewalld does not run with yet."""
         own = [each for each in (zone, policy) if each is not None]
         for each in own:
             await self._store(each)
         if any([await self._wants_reload(each) for each in own]):
-            await self._reload({each.name for each in own}, "put " + " and ".join(map(_named, own)) + " in force")
+            doing = "put " + " and ".join(map(_named, own)) + " in force"
+            await self._reload({each.name for each in own}, doing, moving)
         else:
             for each in own:
                 await self._enforce(each)
 
-    async def remove(self, *, zone: str = "", policy: str = "") -> None:
+    async def remove(self, *, zone: str = "", policy: str = "", moving: str = "") -> None:
         named = [(of, name) for of, name in ((POLICY, policy), (ZONE, zone)) if name]
         for of, name in named:
             doing = f"remove the firewall {of.word} {name}"
@@ -117,7 +118,7 @@ class Firewalld:
                 await self._bus.call(remote, "remove", doing=doing)
         if any([await self._in_force(of, name) is not None for of, name in named]):
             words = " and ".join(f"{of.word} {name}" for of, name in named)
-            await self._reload({name for _, name in named}, f"take the firewall {words} out of force")
+            await self._reload({name for _, name in named}, f"take the firewall {words} out of force", moving)
 
     async def move(self, interface: str, zone: str) -> None:
         if not zone:
@@ -169,7 +170,7 @@ class Firewalld:
 
     # What is in force
 
-    async def _reload(self, ours: set[str], doing: str) -> None:
+    async def _reload(self, ours: set[str], doing: str, moving: str) -> None:
         """A reload drops what is only in force and not on disk. Where that judges packets and is not ours, it is
         put back, so that other interfaces stay where they are. (A rule that was to end at a set time loses it.)"""
         before = await self._judging()
@@ -179,6 +180,7 @@ class Firewalld:
             for name in after[of].keys() - ours:
                 await self._change(of, name, want=before[of][name], now=after[of][name])
         there = {each: zone for each, zone in _places(before[ZONE]).items() if zone in after[ZONE]}
+        there.pop(moving, None)
         await self._keep(dict(there.items() - _places(after[ZONE]).items()))
 
     async def _keep(self, places: Mapping[str, str]) -> None:

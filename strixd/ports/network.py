@@ -199,12 +199,13 @@ class Firewall(Protocol):
     async def policy(self, name: str) -> Policy | None:
         """The permanent definition, or None."""
 
-    async def define(self, *, zone: Zone | None = None, policy: Policy | None = None) -> None:
+    async def define(self, *, zone: Zone | None = None, policy: Policy | None = None, moving: str = "") -> None:
         """Permanent and in force when this returns, together; the same ones defined before are replaced. firewalld
-        refuses a policy that has the name of a zone."""
+        refuses a policy that has the name of a zone. `moving`: an interface whose zone another is changing now; all
+        others stay where they are."""
 
-    async def remove(self, *, zone: str = "", policy: str = "") -> None:
-        """Nothing happens for what is not there."""
+    async def remove(self, *, zone: str = "", policy: str = "", moving: str = "") -> None:
+        """Nothing happens for what is not there. `moving` as above."""
 
     async def move(self, interface: str, zone: str) -> None:
         """Change the zone in force now; "" takes the interface out of its zone (the default one applies)."""

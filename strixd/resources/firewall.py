@@ -43,11 +43,13 @@ class Own:
 
 @dataclass(frozen=True, slots=True)
 class Define:
-    """Make the permanent definitions of what is ours be `own`, instead of `before`, and put them in force."""
+    """Make the permanent definitions of what is ours be `own`, instead of `before`, and put them in force. `moving`:
+    the link, where its profile and zone are changed at the same time."""
 
     effect: ClassVar[Effect] = Effect.NOW
     own: Own
     before: Own
+    moving: str = ""
 
     def __str__(self) -> str:
         if self.own == Own():
@@ -55,16 +57,16 @@ class Define:
         return f"{'add' if self.before == Own() else 'change'} firewall {self.own}"
 
     def undo(self) -> Step:
-        return Define(self.before, self.own)
+        return Define(self.before, self.own, self.moving)
 
     async def apply(self, host: Host) -> None:
         """First what comes, then what goes."""
         if self.own != Own():
-            await host.firewall.define(zone=self.own.zone, policy=self.own.policy)
+            await host.firewall.define(zone=self.own.zone, policy=self.own.policy, moving=self.moving)
         zone = self.before.zone.name if self.before.zone and not self.own.zone else ""
         policy = self.before.policy.name if self.before.policy and not self.own.policy else ""
         if zone or policy:
-            await host.firewall.remove(zone=zone, policy=policy)
+            await host.firewall.remove(zone=zone, policy=policy, moving=self.moving)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +166,20 @@ class Firewall:
             return Plan(self.name, steps, "blocked", observed.pick.why, "ip -br link", facts)
         if not link.carrier:  # NetworkManager takes the zone away with the address, and brings both back
             return Plan(self.name, steps, "waiting", f"no carrier on {link.name}", facts=facts)
-        if not observed.ours:  # the zone comes with the profile
-            why = f"{link.name} has another profile"
-            return Plan(self.name, steps, "waiting", why, facts=facts, interface=link.name)
+        if not observed.ours:
+            return self._before_the_link(desired, observed, link.name)
         if observed.now != desired.zone:
             steps += (Move(link.name, desired.zone, observed.now),)
         return Plan(self.name, steps, facts=facts, interface=link.name)
+
+    def _before_the_link(self, desired: Desired, observed: Observed, link: str) -> Plan:
+        """Another profile has it, and the zone comes with ours. A zone of our own must be there before; the fence alone
+        is put up while NetworkManager asks whether the address is free, which takes as long."""
+        alone = desired.own.zone is None
+        define = Define(desired.own, observed.own, link if alone else "")
+        steps = () if desired.own == observed.own else (define,)
+        why, facts = f"{link} has another profile", _facts(desired, observed)
+        return Plan(self.name, steps, "waiting", why, facts=facts, interface="" if alone else link)
 
 
 def _sparing(desired: Desired, ssh: tuple[int, ...]) -> Desired:

@@ -84,11 +84,11 @@ class SimFirewall:
         async with self._gate.read("firewall", "policy"):
             return self._firewalld.policies.get(name)
 
-    async def define(self, *, zone: Zone | None = None, policy: Policy | None = None) -> None:
+    async def define(self, *, zone: Zone | None = None, policy: Policy | None = None, moving: str = "") -> None:
         async with self._gate.write("firewall", "define", zone, policy):
             self._firewalld.define(zone, policy)
 
-    async def remove(self, *, zone: str = "", policy: str = "") -> None:
+    async def remove(self, *, zone: str = "", policy: str = "", moving: str = "") -> None:
         async with self._gate.write("firewall", "remove", zone, policy):
             self._firewalld.forget(zone, policy)
 
