@@ -105,6 +105,7 @@ def _firewall(config: Config, node: Node, fabric: Fabric) -> firewall.Desired:
         ephemeral=(fence.EPHEMERAL[0], fence.EPHEMERAL[-1]),
         former=fence.NAME,
         profile=_profile_id(config),
+        address=node.address,
     )
 
 

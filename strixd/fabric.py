@@ -6,8 +6,11 @@ Interface names are per node and change; nothing here guesses or falls back to a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from ipaddress import ip_interface
 
 from strixd.ports import Link
+
+OWN_NETWORK = "give the nodes addresses of a network of their own in cluster.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +81,12 @@ def _matches(fabric: Fabric, link: Link) -> bool:
     if fabric.mac:
         return link.mac == fabric.mac
     return link.driver == fabric.driver
+
+
+def overlap(address: str, ours: Link | None, links: tuple[Link, ...]) -> str:
+    """Which other link's network shares addresses with ours, in words: packets to it would leave by the wrong one."""
+    for link in links if ours and address else ():
+        for other in link.addresses if link != ours else ():
+            if ip_interface(address).network.overlaps(ip_interface(other).network):
+                return f"{address} of the file overlaps {other} of {link.name}"
+    return ""

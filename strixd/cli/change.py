@@ -127,24 +127,18 @@ def _told(change: View) -> Iterator[str]:
 
 
 def undo(asked: Asked) -> int:
-    """The daemon chooses, and refuses when there is nothing: what is said before is what it will choose."""
-    newest = next(filter(_in_force, _changes(asked, _MOST)), None)
-    if newest is not None:
-        say("\n".join(undo_lines(newest, time.time())))
+    """The daemon chooses, and refuses when there is nothing."""
     reply = client.call(asked.socket, "Undo", patience=_LONGEST_UNDO, again=False)["change"]
     assert isinstance(reply, dict)
+    say("\n".join(undo_lines(reply, time.time())))
     _undone(reply)
     return 0
 
 
-def _in_force(change: View) -> bool:
-    return change["outcome"] == "done" and not change["undoes"] and any(step["undo"] for step in change["steps"])
-
-
 def undo_lines(change: View, now: float) -> list[str]:
-    """What will be taken back, in the order in which it is; pure."""
+    """What was taken back, in the order in which it was; pure."""
     back = [f"  {printable(step['undo'])}" for step in reversed(change["steps"]) if step["undo"]]
-    return [printable(f"taking back {change['id']}, {clock(change['began'], now)}, {change['by']}:"), *back]
+    return [printable(f"took back {change['id']}, {clock(change['began'], now)}, {change['by']}:"), *back]
 
 
 def _undone(change: View) -> None:
@@ -154,5 +148,11 @@ def _undone(change: View) -> None:
         raise Rejected(text, hint="strixd-cli history")
     reboot = any(step["effect"] == "reboot" for step in change["steps"])
     last = "; kernel arguments count from the next boot on" if reboot else ""
-    alone = "; with the link goes its firewall" if "network" in change["resources"] else ""
-    say(f"taken back{last}. Left alone from now on, until strixd-cli apply: {names}{alone}")
+    say(f"taken back{last}. Left alone from now on, until strixd-cli apply: {names}{_with_it(change)}")
+
+
+def _with_it(change: View) -> str:
+    """What else a person must know: the link's zone and fence go with it, and Ray does not end by itself."""
+    if not {"firewall", "network"} & set(change["resources"]):
+        return ""
+    return "; with the link goes its firewall. Ray runs on, perhaps without its fence: systemctl stop strixd-ray"

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from strixd import messages
-from strixd.engine import memory, views
+from strixd.engine import memory, record, views
 from strixd.engine.reconcile import Reconciler
 from strixd.engine.record import Change
 from strixd.engine.status import ChangeView, PlanView, Status
@@ -51,6 +51,7 @@ class Engine:
 
     async def apply(self, by: str) -> None:
         self.reread()
+        self._loop.settings.cause = by  # the pass may begin before the order is on disk
         await self._order("apply", by, lambda now: replace(now, at=self._now(), released=(), undo=""))
 
     def history(self, count: int) -> tuple[ChangeView, ...]:
@@ -77,11 +78,13 @@ class Engine:
         return now.view(taken=len(now.parts))
 
     def _last_done(self) -> Change:
-        """The newest change that is in force; one that takes another back is none."""
+        """The newest change that is in force. One that takes another back is none, nor is a repair, which would only
+        bring the damage back."""
         if self._orders.paused:
             raise Refused("Cannot undo: strixd is paused", hint="strixd-cli resume, then strixd-cli undo")
-        for change in reversed(self._loop.settings.history):
-            if change.outcome == "done" and not change.undoes and change.undo():
+        history = self._loop.settings.history
+        for number, change in reversed(tuple(enumerate(history))):
+            if change.outcome == "done" and not record.repairs(change, history[:number]) and change.undo():
                 return change
         raise Refused("Cannot undo: there is no change that is done and not yet undone", hint="strixd-cli history")
 

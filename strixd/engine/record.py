@@ -146,6 +146,14 @@ def ended(change: Change, outcome: Outcome, why: str, now: float) -> Change:
     return replace(change, outcome=outcome, why=why, ended=now)
 
 
+def repairs(change: Change, earlier: tuple[Change, ...]) -> bool:
+    """It made nothing so that had not been so before: under the same file and orders the same settings were changed
+    already; or it takes another back."""
+    made = [each for each in earlier if each.outcome in ("done", "undone") and not each.undoes]
+    same = (each for each in made if each.basis == change.basis)
+    return bool(change.undoes) or any(set(each.resources) >= set(change.resources) for each in same)
+
+
 def with_change(history: tuple[Change, ...], change: Change) -> tuple[Change, ...]:
     """At its end, bounded. A change that failed again in the same way takes the place of the last one."""
     last = history[-1] if history else None

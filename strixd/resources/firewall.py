@@ -10,19 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_interface
 from typing import ClassVar
 
 from strixd import richrule
-from strixd.fabric import Fabric, Pick, pick
+from strixd.fabric import OWN_NETWORK, Fabric, Pick, overlap, pick
 from strixd.plan import Condition, Effect, Plan, Step, unguarded
 from strixd.ports import Host, Policy, Running, Zone
 
 EPHEMERAL = "/proc/sys/net/ipv4/ip_local_port_range"
 OFF = "or set firewall = false in [fabric] of cluster.toml"
+UNMASK = "systemctl unmask firewalld && systemctl start firewalld"
 AWAY: Mapping[Running, tuple[Condition, str, str]] = {
     "starting": ("waiting", "firewalld is starting", ""),
     "stopped": ("blocked", "firewalld does not run on this host", f"systemctl start firewalld, {OFF}"),
-    "masked": ("blocked", "firewalld is masked on this host", f"systemctl unmask --now firewalld, {OFF}"),
+    "masked": (
+        "blocked",
+        "firewalld is masked on this host",
+        f"systemctl unmask firewalld && systemctl start firewalld, {OFF}",
+    ),
     "absent": ("blocked", "there is no firewalld on this host", f"dnf install firewalld, {OFF}"),
 }
 """What it means when firewalld cannot be asked: the condition, why, and what a person can do."""
@@ -92,7 +98,7 @@ class Move:
 class Desired:
     """`zone` "" when the file says `firewall = false`; `own`: its definition when it is a zone of ours, and the fence.
     `fenced`: the ports behind the fence, in words; `ephemeral`: the first and last that the kernel should choose;
-    `former`: a policy that we made when the file said otherwise; `profile`: the uuid of the link's."""
+    `former`: a policy that we made when the file said otherwise; `profile`: the uuid of the link's, `address` ours."""
 
     fabric: Fabric
     management: tuple[str, ...]
@@ -102,6 +108,7 @@ class Desired:
     ephemeral: tuple[int, int] = (0, 65535)
     former: str = ""
     profile: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +127,7 @@ class Observed:
     ephemeral: str = ""
     ours: bool = True
     ssh: tuple[int, ...] = ()
+    overlap: str = ""
 
 
 class Firewall:
@@ -149,7 +157,8 @@ class Firewall:
         zones = {name: await host.firewall.zone_of(name) for name in others}
         ephemeral = await host.files.read(EPHEMERAL) or ""
         ours = now == desired.zone or not fabric or await _has(host, fabric, desired.profile)
-        return Observed(found, links, running, now, permanent, own, zones, ephemeral, ours, ssh)
+        shared = overlap(desired.address, found.link, all_links)
+        return Observed(found, links, running, now, permanent, own, zones, ephemeral, ours, ssh, shared)
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         if not desired.zone:
@@ -162,6 +171,8 @@ class Firewall:
         desired = _sparing(desired, observed.ssh)
         steps: tuple[Step, ...] = () if desired.own == observed.own else (Define(desired.own, observed.own),)
         link, facts = observed.pick.link, _facts(desired, observed)
+        if observed.overlap:  # the fence would let that network in
+            return Plan(self.name, condition="blocked", why=observed.overlap, hint=OWN_NETWORK, facts=facts)
         if link is None:
             return Plan(self.name, steps, "blocked", observed.pick.why, "ip -br link", facts)
         if not link.carrier:  # NetworkManager takes the zone away with the address, and brings both back
@@ -232,8 +243,9 @@ def _reachable(desired: Desired, observed: Observed) -> tuple[str, ...]:
         return ()
     name, ports = desired.own.policy.name, f"the ports of the cluster (TCP {desired.fenced})"
     if observed.own.policy == desired.own.policy:
-        over = f"{observed.pick.link.name} only" if observed.pick.link else "no interface"
-        return (f"{ports} are reachable over {over}: policy {name} is in force",)
+        over = f" ({observed.pick.link.name})" if observed.pick.link and observed.ours else ""
+        network = ip_interface(desired.address).network if desired.address else "the fabric"
+        return (f"{ports} are reachable from {network}{over} only: policy {name} is in force",)
     left = ", ".join(f"{link} (zone {zone or 'default'})" for link, zone in observed.zones.items()) or "no other link"
     return (f"policy {name} is not in force as it should be: {ports} are as open as its zone leaves them on {left}",)
 

@@ -7,10 +7,9 @@ the activation of ours, and for good by priority.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from ipaddress import ip_interface
 from typing import ClassVar
 
-from strixd.fabric import Fabric, Pick, pick
+from strixd.fabric import OWN_NETWORK, Fabric, Pick, overlap, pick
 from strixd.plan import Plan, Step
 from strixd.ports import STAGED, Device, Host, Link, Profile
 from strixd.resources import mtu
@@ -49,16 +48,6 @@ def card(seen: object) -> str:
     return seen.profile.mac if isinstance(seen, Observed) and seen.profile else ""
 
 
-def overlap(address: str, ours: Link | None, links: tuple[Link, ...]) -> str:
-    """Which other link's network shares addresses with ours, in words: packets to it would leave by the wrong one."""
-    wanted = ip_interface(address).network
-    for link in links if ours else ():
-        for other in link.addresses if link != ours else ():
-            if wanted.overlaps(ip_interface(other).network):
-                return f"{address} of the file overlaps {other} of {link.name}"
-    return ""
-
-
 class Network:
     name: ClassVar[str] = "network"
     settle: ClassVar[float] = 5.0
@@ -88,8 +77,7 @@ class Network:
             why, hint = f"NetworkManager does not manage {link.name}", f"nmcli device set {link.name} managed yes"
             return Plan(self.name, condition="blocked", why=why, hint=hint, facts=facts)
         if observed.overlap:
-            why, hint = observed.overlap, "give the nodes addresses of a network of their own in cluster.toml"
-            return Plan(self.name, condition="blocked", why=why, hint=hint, facts=facts)
+            return Plan(self.name, condition="blocked", why=observed.overlap, hint=OWN_NETWORK, facts=facts)
         if not link.carrier:
             why, hint = f"no carrier on {link.name}", f"check the cable and the other end; ethtool {link.name}"
             return Plan(self.name, (), "blocked", why, hint, facts, link.name)

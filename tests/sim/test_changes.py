@@ -12,6 +12,7 @@ from strixd.errors import Refused, Rejected
 from strixd.orders import Orders
 from strixd.ports import Files
 from strixd.sim import simulated_host
+from strixd.sim.world import FABRIC
 from tests.sim.node import Node, virtual, world
 
 ORDER = "uid 0: undo"
@@ -127,4 +128,17 @@ async def test_an_apply_during_an_undo_that_fails_is_not_taken_back_with_it() ->
         await undo
     await node.until(settled, seconds=30)
     assert node.status.released == ()
+    await node.kill()
+
+
+@virtual
+async def test_undo_passes_over_repairs_which_would_bring_the_damage_back() -> None:
+    node = await living()
+    assert node.engine
+    node.world.firewalld.bind(FABRIC, "drop")
+    await node.until(lambda _: node.world.firewalld.runtime.get(FABRIC) == "trusted", seconds=60)
+    assert [each.by for each in node.engine.history(5)] == ["drift", "strixd"]
+    assert len((await node.engine.undo(ORDER)).resources) == 3
+    with pytest.raises(Refused, match="no change that is done"):
+        await node.engine.undo(ORDER)
     await node.kill()

@@ -122,11 +122,10 @@ def test_undo(server: Served) -> None:
     done = cli("undo", socket=server.path)
     assert (done.returncode, done.stderr) == (0, "")
     before, step, after = done.stdout.splitlines()
-    assert before == "taking back c1, 2025-11-29 11:58:57, uid 1000: apply:"
+    assert before == "took back c1, 2025-11-29 11:58:57, uid 1000: apply:"
     assert step == "  set the MTU of enp1s0 to 1500"
-    assert (
-        after == "taken back. Left alone from now on, until strixd-cli apply: network; with the link goes its firewall"
-    )
+    assert after.startswith("taken back. Left alone from now on, until strixd-cli apply: network; with the link goes")
+    assert after.endswith("systemctl stop strixd-ray")
     again = cli("undo", socket=server.path)
     assert (again.returncode, again.stdout) == (2, "")
     assert again.stderr == "strixd-cli: Cannot undo: nothing that was done is left to take back\n  strixd-cli history\n"
@@ -137,20 +136,12 @@ def test_undo_is_asked_once_although_the_daemon_restarts(tmp_path: Path) -> None
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
-        answering = threading.Thread(target=_answer_then_drop, args=(listener,))
+        answering = threading.Thread(target=_drop, args=(listener, 1))
         answering.start()
         done = cli("undo", socket=path)
         answering.join()
     assert done.returncode == 69
     assert done.stderr.startswith("strixd-cli: Cannot tell what became of Undo: strixd hung up before it answered\n")
-
-
-def _answer_then_drop(listener: socket.socket) -> None:
-    client, _ = listener.accept()
-    client.recv(1000)
-    client.sendall(b'{"parameters": {"changes": []}}\0')
-    client.close()
-    _drop(listener, 1)
 
 
 def test_versions(server: Served) -> None:

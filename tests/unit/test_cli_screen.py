@@ -209,7 +209,7 @@ def test_history_for_a_tired_person() -> None:
 
 def test_undo_names_the_steps_back_in_their_order() -> None:
     assert undo_lines(public(change()), NOON) == [
-        "taking back c1, 11:58:57, uid 1000: apply:",
+        "took back c1, 11:58:57, uid 1000: apply:",
         "  set the MTU of enp1s0 to 1500",
         "  move enp1s0 from zone trusted to public",
     ]

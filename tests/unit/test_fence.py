@@ -94,7 +94,7 @@ def facts(observed: Observed) -> str:
 def test_status_says_over_what_the_ports_are_reachable() -> None:
     there = Observed(Pick(LINK), LINKS, now="trusted", own=WANTED.own)
     assert FIREWALL.plan(WANTED, there).steps == ()
-    assert "(TCP 6379, 23000-23999, 32768-60999) are reachable over enp1s0 only" in facts(there)
+    assert "(TCP 6379, 23000-23999, 32768-60999) are reachable from 192.168.100.0/29 (enp1s0) only" in facts(there)
     open_zones = {"wlan0": "FedoraWorkstation"}
     missing = Observed(Pick(LINK), LINKS, now="trusted", zones=open_zones)
     assert "as open as its zone leaves them on wlan0 (zone FedoraWorkstation)" in facts(missing)
@@ -138,7 +138,7 @@ def test_the_step_survives_the_record_on_disk() -> None:
 @pytest.mark.parametrize(
     ("running", "condition", "words"),
     [
-        ("masked", "blocked", "systemctl unmask --now firewalld"),
+        ("masked", "blocked", "systemctl unmask firewalld && systemctl start firewalld"),
         ("stopped", "blocked", "systemctl start firewalld"),
         ("absent", "blocked", "dnf install firewalld"),
         ("starting", "waiting", ""),
@@ -162,7 +162,7 @@ def test_whoever_comes_in_by_ssh_on_a_fenced_port_is_not_shut_out() -> None:
     assert len(ports) == 8, "for IPv4 and IPv6"
     there = Observed(Pick(LINK), LINKS, now="trusted", own=step.own, ssh=(22, 50022))
     assert FIREWALL.plan(WANTED, there).steps == ()
-    assert "32768-60999, but for SSH on 50022) are reachable over enp1s0 only" in facts(there)
+    assert "32768-60999, but for SSH on 50022) are reachable from 192.168.100.0/29 (enp1s0) only" in facts(there)
 
 
 @pytest.mark.parametrize(

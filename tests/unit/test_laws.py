@@ -145,9 +145,12 @@ def cases() -> Iterator[Case]:
     link = (network.Network(), network.Desired(fabric, (), OURS))
     trusted = (
         firewall.Firewall(),
-        firewall.Desired(fabric, (), "trusted", firewall.Own(policy=FENCE), profile=OURS.uuid),
+        firewall.Desired(fabric, (), "trusted", firewall.Own(policy=FENCE), profile=OURS.uuid, address=OURS.address),
     )
-    own = (firewall.Firewall(), firewall.Desired(fabric, (), OWN.name, firewall.Own(OWN, FENCE), profile=OURS.uuid))
+    own = (
+        firewall.Firewall(),
+        firewall.Desired(fabric, (), OWN.name, firewall.Own(OWN, FENCE), profile=OURS.uuid, address=OURS.address),
+    )
     for start in (fresh, by_hand, dropped):
         yield Case(f"cmdline-{start.__name__}", (kernel,), start)
     for start in (*STARTS, staged, unkept):  # not `elsewhere`: a zone set only at run time outlives no activation

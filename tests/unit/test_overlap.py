@@ -7,8 +7,8 @@ from test_settings import Living
 
 from strixd.engine.hold import LONGEST, hold
 from strixd.errors import CutsOff, NotSettled
+from strixd.fabric import overlap
 from strixd.ports import Link
-from strixd.resources.network import overlap
 from strixd.sim import World
 from strixd.sim.world import FABRIC, MANAGEMENT
 from tests.sim.node import virtual
