@@ -14,7 +14,7 @@ from strixd.plan import Plan
 from strixd.ports import Host
 
 WITHIN = 60.0  # seconds
-REPAIRS = 2
+REPAIRS, KEPT = 2, 10
 MANAGER = "NetworkManager.service"
 LINES = 300
 """Of NetworkManager's journal: about ten changes of a link."""
@@ -23,12 +23,16 @@ _AUDIT = re.compile(r"\[(\d+\.\d+)\] audit: (.*)")
 _FIELD = re.compile(r'([\w-]+)=(?:"([^"]*)"|(\S+))')
 
 
-def third(repairs: tuple[float, ...], now: float) -> bool:
-    return len([at for at in repairs if 0 <= now - at < WITHIN]) >= REPAIRS
+Repairs = tuple[tuple[float, object], ...]
+"""When, and by which steps: what takes the same steps again is the same thing."""
 
 
-def counted(repairs: tuple[float, ...], now: float) -> tuple[float, ...]:
-    return (*repairs, now)[-REPAIRS:]
+def third(repairs: Repairs, steps: object, now: float) -> bool:
+    return len([at for at, by in repairs if by == steps and 0 <= now - at < WITHIN]) >= REPAIRS
+
+
+def counted(repairs: Repairs, steps: object, now: float) -> Repairs:
+    return (*repairs, (now, steps))[-KEPT:]
 
 
 def held(key: object, found: str, who: str, now: float) -> Hold:

@@ -54,7 +54,7 @@ class Settings:
         self._host = host
         self._took = took
         self._holds: dict[str, Hold] = {}
-        self._repairs: dict[str, tuple[float, ...]] = {}
+        self._repairs: dict[str, fights.Repairs] = {}
         self._true: dict[str, object] = {}  # what held in the last pass, as it was wanted
         self._open: Change | None = None
         self._barred: Change | None = None
@@ -155,10 +155,10 @@ class Settings:
         now, found = self._host.now(), views.found(look.plan)
         log.warning("%s", found, extra=messages.fields("DRIFT", resource=look.name))
         repairs = self._repairs.get(look.name, ())
-        if not fights.third(repairs, now):
-            self._repairs[look.name] = fights.counted(repairs, now)
+        if not fights.third(repairs, look.plan.steps, now):
+            self._repairs[look.name] = fights.counted(repairs, look.plan.steps, now)
             return None
-        who = await fights.other_party(self._host, look.plan, since=repairs[-1])
+        who = await fights.other_party(self._host, look.plan, since=repairs[-1][0])
         held = self._holds[look.name] = fights.held((look.desired, look.plan.steps), found, who, now)
         return views.held(look.name, held, look.plan, now)
 

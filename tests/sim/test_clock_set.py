@@ -50,7 +50,7 @@ async def test_a_reboot_before_the_time_of_the_order_counts() -> None:
 @pytest.mark.parametrize("jump", [-10 * HOUR, -HOUR, HOUR])
 def test_what_was_at_a_time_to_come_does_not_count(jump: float) -> None:
     now = 100 * HOUR + jump
-    assert not fights.third((100 * HOUR - 2, 100 * HOUR - 1), now)
+    assert not fights.third(((100 * HOUR - 2, "steps"), (100 * HOUR - 1, "steps")), "steps", now)
     assert supervise.verdict((100 * HOUR - 2, 100 * HOUR - 1), now) == Keep()
     assert not hold(None, "key", Rejected("no"), 100 * HOUR).holds("key", now)
     assert hold(None, "key", Rejected("no"), 100 * HOUR).holds("key", 100 * HOUR)

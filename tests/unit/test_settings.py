@@ -256,3 +256,13 @@ async def test_a_container_that_ends_during_a_change_takes_no_way_into_the_host_
     node.world.clock.after(0.1, lambda: operator.delitem(node.world.network.nics, link.name))
     await node.one_pass()
     assert [each.outcome for each in node.settings.history] == [outcome]
+
+
+@virtual
+async def test_kernels_that_are_installed_one_after_the_other_are_no_fight() -> None:
+    node = await living(ALL)
+    await node.one_pass()
+    for number in range(4):
+        node.world.install_kernel(f"6.19.{number}", "ro quiet")
+        assert (await node.one_pass())["cmdline"].condition == "reboot"
+    assert all("iommu=pt" in entry.options for entry in node.world.boot_files.content.entries if not entry.rescue)
