@@ -13,6 +13,7 @@ from strixd import messages
 from strixd.engine import memory, record, views
 from strixd.engine.reconcile import Reconciler
 from strixd.engine.record import Change
+from strixd.engine.settings import TOGETHER
 from strixd.engine.status import ChangeView, PlanView, Status
 from strixd.errors import Refused, Rejected, StrixdError
 from strixd.orders import Orders
@@ -157,5 +158,4 @@ def _not_undoing(now: Orders, *, change: str, released: tuple[str, ...]) -> Orde
 
 def _with_its_zone(resources: tuple[str, ...]) -> tuple[str, ...]:
     """What can only be left alone together: with the profile of the link goes its zone."""
-    link = ("firewall", "network")
-    return (*resources, *link) if set(link) & set(resources) else resources
+    return (*resources, *TOGETHER) if TOGETHER & set(resources) else resources

@@ -37,7 +37,7 @@ def counted(repairs: Repairs, steps: object, now: float) -> Repairs:
 
 def held(key: object, found: str, who: str, now: float) -> Hold:
     why = f"{found}; that is a third time within a minute, and strixd does not fight{f': {who}' if who else ''}"
-    hint = "journalctl -n 50 tells who; when that is settled: strixd-cli apply"
+    hint = "journalctl -u NetworkManager -u firewalld -n 50 tells more; when that is settled: strixd-cli apply"
     return Hold(key, now + LONGEST, 1, Rejected(why, hint=hint))
 
 
