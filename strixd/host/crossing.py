@@ -30,6 +30,7 @@ CLOSED_PORT = 33434  # where traceroute begins, because nobody listens there
 REFUSED = frozenset({errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.EACCES})
 """Port unreachable; forbidden by the peer's firewall. The kernel says EHOSTUNREACH of a peer without link address, too:
 a small echo afterwards tells the two apart."""
+BRIEF = 2  # silent tries in a row that end no streak: a busy machine answers late, a peer that sets its MTU pauses
 NO_SOCKET = "cannot be asked: no ping socket (sysctl net.ipv4.ping_group_range)"
 
 Sight = Literal["crosses", "there", "back", "silent"]
@@ -127,9 +128,12 @@ class Streak:
         when it was certain; a failure keeps it for as long as it lasts."""
         self.proven = sight == "crosses"
         self._silences = self._silences + 1 if sight == "silent" else 0
-        if sight in ("crosses", "silent"):
+        if self.proven or self._silences > BRIEF:
             self._since, self._arrived = 0.0, False
-            return Crossing(before.peer, "crosses", now, why="") if self.proven else _unproven(before)
+        if self.proven:
+            return Crossing(before.peer, "crosses", now, why="")
+        if sight == "silent":
+            return _unproven(before)
         self._since, self._arrived = self._since or now, self._arrived or sight == "back"
         if before.state == "failed":
             return before

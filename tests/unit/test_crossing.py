@@ -41,11 +41,20 @@ def test_a_failure_must_last() -> None:
     assert states(*sights) == [("unproven", ""), ("unproven", ""), ("failed", "there")]
 
 
-def test_a_peer_that_was_silent_in_between_begins_anew() -> None:
-    assert states((1, "there"), (20, "silent"), (21, "there"), (40, "there"), (51, "there")) == [
-        *[("unproven", "")] * 4,
+def test_a_peer_that_was_silent_for_longer_in_between_begins_anew() -> None:
+    silent: list[tuple[float, Sight]] = [(20.0 + at, "silent") for at in range(3)]
+    assert states((1, "there"), *silent, (24, "there"), (40, "there"), (54, "there")) == [
+        *[("unproven", "")] * 6,
         ("failed", "there"),
     ]
+
+
+@pytest.mark.parametrize("silences", [1, 2])
+def test_a_moment_of_silence_ends_no_streak(silences: int) -> None:
+    """The other side pauses when it lowers its own MTU, and a busy machine answers late."""
+    silent: list[tuple[float, Sight]] = [(20.0 + at, "silent") for at in range(silences)]
+    seen = states((1, "there"), *silent, (24, "there"), (25, "silent"), (31, "there"))
+    assert seen == [*[("unproven", "")] * (len(seen) - 1), ("failed", "there")]
 
 
 def test_what_was_proven_stays_so_until_the_contrary_is() -> None:
@@ -57,7 +66,8 @@ def test_one_datagram_that_was_seen_to_arrive_says_that_the_way_back_is_broken()
     """The other side may have lowered its MTU meanwhile: then nothing large arrives there any more."""
     assert states((1, "back"), (15, "there"), (31, "there"))[-1] == ("failed", "back")
     assert states((1, "there"), (15, "back"), (31, "there"))[-1] == ("failed", "back")
-    assert states((1, "back"), (10, "silent"), (15, "there"), (45, "there"))[-1] == ("failed", "there")
+    silent: list[tuple[float, Sight]] = [(at, "silent") for at in (10.0, 11.0, 12.0)]
+    assert states((1, "back"), *silent, (15, "there"), (45, "there"))[-1] == ("failed", "there")
 
 
 def test_a_failure_keeps_its_time_and_direction_and_ends_with_a_proof() -> None:
