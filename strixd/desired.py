@@ -230,6 +230,7 @@ def _vllm(config: Config, node: Node, orders: Orders, fabric: Fabric) -> vllm.De
         fabric=fabric,
         management=config.fabric.management,
         retry_after=orders.at,
+        grows=(config.model.folder, CACHE),
     )
 
 

@@ -36,6 +36,7 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
     from strixd.host.systemd import Systemd
     from strixd.host.vllm import VllmApi
     from strixd.host.watchfiles import FileWatch
+    from strixd.host.work import Workloads
 
     async with Bus() as bus:
         links, network = KernelLinks(), NetworkManager(bus, time=rollback)
@@ -69,6 +70,7 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
             files=LocalFiles(),
             ray=cluster,
             model=model,
+            work=Workloads(),
             journal=Journald(),
             hub=HuggingFace(),
             now=time.time,

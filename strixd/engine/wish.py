@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from strixd.config import Config, Node
@@ -47,6 +48,7 @@ class Wish:
         pairs = ((resource, getattr(desired, resource.name)) for resource in RESOURCES)
         return tuple((resource, one) for resource, one in pairs if one is not None)
 
-    def basis(self) -> object:
-        """Changes when, and only when, a person wants something else."""
-        return self.file, replace(self.orders, at=0.0)
+    def basis(self) -> str:
+        """A hash that changes when, and only when, a person wants something else."""
+        wanted = f"{self.file.config!r} {self.file.node.name} {replace(self.orders, at=0.0)!r}"
+        return sha256(wanted.encode()).hexdigest()[:16]

@@ -28,7 +28,7 @@ from strixd.ports.network import (
     Way,
     Zone,
 )
-from strixd.ports.serving import Answer, Hub, Member, Model, Ray, RayReport, Served
+from strixd.ports.serving import Answer, Hub, Member, Model, Progress, Ray, RayReport, Served, Work
 from strixd.ports.units import Files, Journal, Unit, Units
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "Policy",
     "Power",
     "Profile",
+    "Progress",
     "Ray",
     "RayReport",
     "Running",
@@ -68,6 +69,7 @@ __all__ = [
     "Units",
     "Wake",
     "Way",
+    "Work",
     "Zone",
 ]
 
@@ -101,6 +103,7 @@ class Host:
     files: Files
     ray: Ray
     model: Model
+    work: Work
     journal: Journal
     hub: Hub
     now: Callable[[], float]

@@ -15,6 +15,7 @@ from strixd.sim.nm_port import SimNetwork
 from strixd.sim.ray import SimRay
 from strixd.sim.units import SimUnits
 from strixd.sim.vllm import SimModel
+from strixd.sim.work import SimWork
 from strixd.sim.world import World
 
 
@@ -34,6 +35,7 @@ def simulated_host(world: World, *, rollback: float = 60.0) -> Host:
         files=SimFiles(world.disk, gate),
         ray=SimRay(world.cluster, gate),
         model=SimModel(world.serving, gate, world.clock, world.pace, world.changed),
+        work=SimWork(world.server, world.clock, gate),
         journal=SimJournal(world.systemd.lines, gate),
         hub=SimHub(world.hub, gate),
         now=world.clock.now,

@@ -40,6 +40,9 @@ ENDINGS = {
 }
 
 
+STILL = ("silent", "spinning")
+
+
 @dataclass(slots=True)
 class Listener:
     """Who listens on a port. `error`: what each completion brings; `hung`: none ever comes."""
@@ -51,8 +54,9 @@ class Listener:
 
 @dataclass(slots=True)
 class Serving:
-    """The world's ports, and what goes wrong: `fault` names one of ENDINGS, or "silent" (loads for ever) or "mute"
-    (listens, and every completion kills it), for every start until it is ""."""
+    """The world's ports, and what goes wrong: `fault` names one of ENDINGS, or "silent" (loads for ever, doing
+    nothing), "spinning" (for ever, at full speed) or "mute" (listens, and every completion kills it), for every start
+    until it is ""."""
 
     listeners: dict[int, Listener] = field(default_factory=dict)
     fault: str = ""
@@ -63,6 +67,7 @@ class Server:
 
     patience = 0.5
     _listener: Listener | None = None
+    _fault = ""
 
     def __init__(self, serving: Serving, cluster: Cluster, text: str) -> None:
         self._serving = serving
@@ -76,20 +81,30 @@ class Server:
     def started(self, run: Run) -> None:
         self._run = run
         self._cluster.lost.append(self._lost)
-        fault = self._serving.fault
+        fault = self._fault = self._serving.fault
         if fault in ENDINGS:
             self._end(run, ENDINGS[fault])
         elif self.port in self._serving.listeners:
             self._end(run, ENDINGS["port"])
         elif not self._cluster.session:
             self._end(run, ENDINGS["alone"])
-        elif fault != "silent":
+        elif fault not in STILL:
             self._place(run, 0.0)
 
     def ended(self) -> None:
         self._cluster.lost.remove(self._lost)
         if self._listener and self._serving.listeners.get(self.port) is self._listener:
             del self._serving.listeners[self.port]
+
+    @property
+    def works(self) -> bool:
+        """Uses a processor."""
+        return self._fault != "silent"
+
+    @property
+    def moves(self) -> bool:
+        """Writes lines, grows files."""
+        return self._fault not in STILL
 
     def _end(self, run: Run, ending: Ending) -> None:
         run.after(ending.after, lambda: run.log(ending.words))
@@ -174,10 +189,13 @@ class SimModel:
             return
         before, now = self._answer, self._clock.now()
         error = _error(served, listener, self._serving.listeners)
+        begun = now - (TIMEOUT if listener and listener.hung else 0.0)
+        heard = before.heard_at or (begun if listener else 0.0)
         if error:
-            self._answer = replace(before, failed_at=now, error=error)
+            failing = before.failing or begun
+            self._answer = replace(before, failed_at=now, error=error, failing=failing, heard_at=heard)
         else:
-            self._answer = Answer(at=now, seconds=self._pace.answer)
+            self._answer = Answer(at=now, seconds=self._pace.answer, heard_at=heard)
         if (bool(self._answer.at), self._answer.error) != (bool(before.at), before.error):
             self._changed("model")
         self._clock.after(LATER if self._answer.at and not error else SOON, lambda: self._ask(turn, served))

@@ -8,7 +8,7 @@ import pytest
 
 from strixd.fabric import Fabric, Pick
 from strixd.plan import Condition
-from strixd.ports import Answer, Link, Member, RayReport, Unit
+from strixd.ports import Answer, Link, Member, Progress, RayReport, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import image, ray, vllm
 from strixd.workload import Start, Stop, WriteUnit
@@ -165,6 +165,7 @@ def served() -> vllm.Desired:
         fabric=Fabric(interface="eth1"),
         management=(),
         retry_after=0.0,
+        grows=(),
     )
 
 
@@ -179,9 +180,44 @@ def test_served_means_that_a_completion_came_out() -> None:
     desired = served()
     loading = vllm.Vllm().plan(desired, watched(desired))
     answering = vllm.Vllm().plan(desired, watched(desired, answer=Answer(at=15.0, seconds=0.1)))
-    silent = vllm.Vllm().plan(desired, watched(desired, answer=Answer(15.0, 0.1, failed_at=19.0, error="timed out")))
+    silent = vllm.Vllm().plan(desired, watched(desired, answer=Answer(15.0, 0.1, 19.0, "timed out", failing=17.0)))
     assert [p.condition for p in (loading, answering, silent)] == ["waiting", "ok", "waiting"]
     assert "timed out" in silent.why
+
+
+@pytest.mark.parametrize(
+    ("answer", "acts"),
+    [
+        (Answer(at=10.0, failed_at=19.0, error="HTTP 500", failing=15.0), False),  # its engine may just have died
+        (Answer(at=10.0, failed_at=20.0, error="HTTP 500", failing=15.0), True),
+        (Answer(at=10.0, failed_at=19.0, error="no completion within 20 s", failing=-1.0), True),
+        (Answer(at=19.5, failed_at=19.0), False),
+    ],
+)
+def test_a_server_that_goes_on_failing_is_stopped_and_started(answer: Answer, acts: bool) -> None:
+    plan = vllm.Vllm().plan(served(), watched(served(), answer=answer))
+    assert [type(step) for step in plan.steps] == ([Stop, Start] if acts else [])
+    assert bool(plan.calm) == (answer.failed_at > answer.at), "a link that has just come back gets its time"
+
+
+@pytest.mark.parametrize(
+    ("progress", "answer", "acts"),
+    [
+        (Progress(moved=900.0, worked=900.0), Answer(), False),
+        (Progress(moved=900.0, worked=999.0), Answer(), False),
+        (Progress(moved=999.0, worked=100.0), Answer(), False),
+        (Progress(moved=870.0, worked=870.0), Answer(), True),  # nothing at all for more than two minutes
+        (Progress(moved=999.0 - 3599.0, worked=999.0), Answer(), False),  # compiles
+        (Progress(moved=999.0 - 3601.0, worked=999.0), Answer(), True),
+        (Progress(999.0, 999.0), Answer(failed_at=990.0, error="HTTP 500 to a completion", heard_at=950.0), False),
+        (Progress(999.0, 999.0), Answer(failed_at=999.0, error="HTTP 500 to a completion", heard_at=900.0), True),
+        (Progress(999.0, 999.0), Answer(failed_at=999.0, error="no completion within 20 s", heard_at=900.0), False),
+    ],
+)
+def test_a_start_has_as_long_as_it_makes_progress(progress: Progress, answer: Answer, acts: bool) -> None:
+    plan = vllm.Vllm().plan(served(), watched(served(), answer=answer, progress=progress, now=1000.0))
+    assert [type(step) for step in plan.steps] == ([Stop, Start] if acts else [])
+    assert plan.condition == ("held" if acts else "waiting")
 
 
 def test_a_local_folder_is_served_by_path_and_a_hub_model_by_name() -> None:
