@@ -43,7 +43,7 @@ class Plan:
     """What one resource must do (`steps`), or why there is nothing to do although it is not ok (`condition`, `why`,
     and what a person can do about it: `hint`). `facts` says in words what was observed. `interface`: the one network
     interface that the plan is about, also when there are no steps. `cause`: why there are steps although nobody changed
-    anything."""
+    anything. `again`: seconds until one must look again, 0 when the end of it gives a sign or can wait."""
 
     resource: str
     steps: tuple[Step, ...] = ()
@@ -53,6 +53,7 @@ class Plan:
     facts: tuple[str, ...] = ()
     interface: str = ""
     cause: str = ""
+    again: float = 0.0
 
 
 D = TypeVar("D", contravariant=True)
