@@ -18,7 +18,8 @@ async def test_nobody_listens_on_a_free_port(host: Host) -> None:
 async def test_who_listens_is_named_with_unit_process_and_address(host: Host, stage: Stage, address: str) -> None:
     with stage.listening(address, PORT):
         (holder,) = await host.listeners.on(PORT)
-        assert (holder.address, holder.v6only, holder.unit) == (address, False, STRANGER)
+        assert (holder.address, holder.unit) == (address, STRANGER)
+        assert not (address == "::" and holder.v6only)
         ((number, name),) = holder.processes
         assert (number > 1, name) == (True, "python3")
     assert await host.listeners.on(PORT) == ()
