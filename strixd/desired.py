@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid5
 
-from strixd import __version__, fence
+from strixd import __version__, fence, occupied
 from strixd.config import Config, Node, settings_hash
 from strixd.fabric import Fabric
 from strixd.orders import Orders
@@ -225,6 +225,7 @@ def _vllm(config: Config, node: Node, orders: Orders, fabric: Fabric) -> vllm.De
         local=f"{config.model.folder}/{model}",
         path=f"/models/{model}",
         url=api_url(config),
+        listen=occupied.Seat(config.model.listen, config.model.port, "[model] port"),
         key=CLUSTER_KEY if _tokens(config) else "",
         api_key=API_KEY if _open(config) else "",
         fabric=fabric,

@@ -30,6 +30,7 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
     from strixd.host.hub import HuggingFace
     from strixd.host.journal import Journald
     from strixd.host.link import KernelLinks, LinkEvents
+    from strixd.host.listeners import KernelListeners
     from strixd.host.login import Login
     from strixd.host.networkmanager import NetworkManager
     from strixd.host.ray import RayByProbe
@@ -73,6 +74,7 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
             work=Workloads(),
             journal=Journald(),
             hub=HuggingFace(),
+            listeners=KernelListeners(),
             now=time.time,
             sleep=asyncio.sleep,
             watch=watch,

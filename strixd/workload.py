@@ -109,6 +109,11 @@ SIGNALLED = 128  # podman's exit status for a container whose process died of a 
 UP = ("active", "activating", "reloading")
 
 
+def down(unit: Unit) -> bool:
+    """It does not run, is not about to, and is not on its way to its end."""
+    return unit.active in ("inactive", "failed")
+
+
 def replace(container: Container, *, before: str | None, unit: Unit, why: str) -> tuple[Step, ...]:
     """The steps to a unit that runs with exactly this text."""
     text = render(container)

@@ -23,7 +23,8 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class ResourceView:
-    """One resource after a pass. `since`: when it came into this condition; `next_try`: 0, or when a hold ends."""
+    """One resource after a pass. `since`: when it came into this condition; `next_try`: 0, or when a hold
+    ends, or what blocks it is looked at again."""
 
     name: str
     condition: Condition

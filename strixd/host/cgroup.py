@@ -6,6 +6,7 @@ gone may still hold the GPU.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
@@ -25,6 +26,34 @@ def titles(group: str, root: Path = ROOT) -> tuple[str, ...]:
     """Their command lines, which some programs use to say what they do ("ray::IDLE")."""
     members = _members(root / group.strip("/")) if group.strip("/") else []
     return tuple(filter(None, (_read(Path("/proc") / pid / "cmdline").replace("\0", " ").strip() for pid in members)))
+
+
+def group(number: int, root: Path = ROOT) -> str:
+    """The group with this number, as in systemd's ControlGroup; "" when it is gone. A group's number is its folder's
+    inode."""
+    for folder, _, _ in os.walk(root):
+        if _inode(folder) == number:
+            return folder.removeprefix(str(root))
+    return ""
+
+
+def unit(group: str) -> str:
+    """The system's unit that the group is or belongs to; "" for none. Below a unit may be groups of containers, and
+    units of a user's own systemd."""
+    return next((part for part in group.split("/") if part.endswith((".service", ".scope", ".socket"))), "")
+
+
+def processes(group: str, root: Path = ROOT) -> tuple[tuple[int, str], ...]:
+    """Number and name of the living processes in this very group."""
+    pids = _read(root / group.strip("/") / "cgroup.procs").split()
+    return tuple((int(pid), _name(pid)) for pid in sorted(pids, key=int))
+
+
+def _inode(folder: str) -> int:
+    try:
+        return Path(folder).stat().st_ino
+    except OSError:
+        return 0
 
 
 def _members(folder: Path) -> list[str]:

@@ -28,7 +28,7 @@ from strixd.ports.network import (
     Way,
     Zone,
 )
-from strixd.ports.serving import Answer, Hub, Member, Model, Progress, Ray, RayReport, Served, Work
+from strixd.ports.serving import Answer, Holder, Hub, Listeners, Member, Model, Progress, Ray, RayReport, Served, Work
 from strixd.ports.units import Files, Journal, Unit, Units
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "Files",
     "Firewall",
     "Gpu",
+    "Holder",
     "Host",
     "Hub",
     "Identity",
@@ -53,6 +54,7 @@ __all__ = [
     "Kernel",
     "Link",
     "Links",
+    "Listeners",
     "Member",
     "Model",
     "Network",
@@ -106,6 +108,7 @@ class Host:
     work: Work
     journal: Journal
     hub: Hub
+    listeners: Listeners
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
     watch: Callable[[Wake], Coroutine[Any, Any, None]]

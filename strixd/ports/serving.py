@@ -1,4 +1,4 @@
-"""Ray, vLLM's API, and the site that models come from."""
+"""Ray, vLLM's API, the TCP ports that both listen on, and the site that models come from."""
 
 from __future__ import annotations
 
@@ -93,6 +93,26 @@ class Model(Protocol):
 
     async def look(self, served: Served | None) -> Answer:
         """What the watcher knows of this run; it goes on asking this one from now on (None: nobody)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A socket that listens on a TCP port of this host. `address`: "0.0.0.0" and "::" are all, "::" of IPv4 too
+    unless `v6only`. `unit`: the systemd unit in whose control group it was made, "" for none that is still there.
+    `processes`: number and name of those that live in that group; one of them has it."""
+
+    address: str
+    v6only: bool = False
+    unit: str = ""
+    processes: tuple[tuple[int, str], ...] = ()
+
+
+class Listeners(Protocol):
+    """The kernel's table of sockets."""
+
+    async def on(self, port: int) -> tuple[Holder, ...]:
+        """Who listens on this TCP port now, on whatever address. None when the kernel does not tell, too: not to know
+        who is in the way keeps nobody from trying."""
 
 
 class Hub(Protocol):

@@ -12,8 +12,9 @@ from typing import ClassVar
 
 from strixd import workload
 from strixd.fabric import Fabric, Pick, pick
+from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, unguarded
-from strixd.ports import Answer, Host, Progress, Served, Unit
+from strixd.ports import Answer, Holder, Host, Progress, Served, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import image
 from strixd.resources.ray import fingerprint, with_host
@@ -50,6 +51,7 @@ class Desired:
     local: str
     path: str
     url: str
+    listen: Seat
     key: str
     api_key: str
     fabric: Fabric
@@ -72,6 +74,7 @@ class Observed:
     refusal: str = ""
     words: tuple[str, ...] = ()
     progress: Progress | None = None  # None unless it runs and has not answered yet
+    holders: tuple[Holder, ...] = ()  # who listens on the API's port; asked while the unit is down
 
 
 class Vllm:
@@ -104,9 +107,13 @@ class Vllm:
             refusal=await host.hub.refusal(desired.model) if remote else "",
             words=await host.journal.last(unit.name, unit.invocation, 40) if _over(unit) else (),
             progress=await _progress(host, desired, unit) if running and not answer.at else None,
+            holders=await host.listeners.on(desired.listen.port) if desired.container and workload.down(unit) else (),
         )
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
+        return unless_taken(self._plan(desired, observed), observed.unit, desired.listen, observed.holders)
+
+    def _plan(self, desired: Desired, observed: Observed) -> Plan:
         unit = observed.unit
         if desired.container is None:
             path = f"/run/containers/systemd/{NAME}.container"

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from strixd.ports import Answer, Served
+from strixd.ports import Answer, Holder, Served
 from strixd.sim.clock import Clock
 from strixd.sim.gate import Gate
 from strixd.sim.pace import Pace
-from strixd.sim.ray import Cluster
+from strixd.sim.ray import PORT, Cluster
 from strixd.sim.units import Run
 
 PLACEMENT = 1800.0  # seconds that vLLM waits for its placement group
@@ -41,6 +41,8 @@ ENDINGS = {
 
 
 STILL = ("silent", "spinning")
+STRANGER = Holder("0.0.0.0", unit="stranger.service", processes=((4242, "nc"),))
+OWN = Holder("127.0.0.1", unit="strixd-vllm.service", processes=((808, "vllm"),))
 
 
 @dataclass(slots=True)
@@ -50,6 +52,7 @@ class Listener:
     model: str
     error: str = ""
     hung: bool = False
+    holder: Holder = STRANGER
 
 
 @dataclass(slots=True)
@@ -120,7 +123,7 @@ class Server:
             run.after(1.0, lambda: self._place(run, waited + 1.0))
 
     def _listen(self, run: Run) -> None:
-        self._listener = self._serving.listeners[self.port] = Listener(self.model)
+        self._listener = self._serving.listeners[self.port] = Listener(self.model, holder=OWN)
         run.log("Application startup complete.")
         if self._serving.fault == "mute":
             self.fail(5.0)
@@ -210,3 +213,19 @@ def _error(served: Served, asked: Listener | None, listeners: dict[int, Listener
     if asked.hung:
         return f"no completion within {TIMEOUT:.0f} s"
     return asked.error or ("" if asked.model == served.model else f"HTTP 404: the model {served.model} does not exist")
+
+
+class SimListeners:
+    """ports.Listeners."""
+
+    def __init__(self, serving: Serving, cluster: Cluster, gate: Gate) -> None:
+        self._serving = serving
+        self._cluster = cluster
+        self._gate = gate
+
+    async def on(self, port: int) -> tuple[Holder, ...]:
+        async with self._gate.read("listeners", "on"):
+            if port == PORT and self._cluster.port_taken:
+                return (STRANGER,)
+            listener = self._serving.listeners.get(port)
+            return (listener.holder,) if listener else ()

@@ -10,6 +10,7 @@ import pytest
 from strixd.engine.supervise import SELDOM
 from strixd.errors import Refused, Rejected
 from strixd.resources.vllm import CALM, ONLY_WORKS, STILL
+from strixd.sim.vllm import Listener
 from strixd.sim.world import FABRIC, IMAGE, RAY, VLLM
 from tests.sim.node import MODEL, Node, answering, explain, living, serving, starts, virtual, world
 
@@ -445,3 +446,65 @@ async def test_the_cause_is_how_it_ended_even_if_it_was_first_seen_ending() -> N
         assert incident
         assert incident.ended
         assert incident.cause == f"{VLLM} killed by signal 9"
+
+
+TAKEN = "port {} is taken by nc (pid 4242, stranger.service)"
+
+
+@virtual
+async def test_a_stranger_on_the_port_of_the_api_is_named_and_waited_for() -> None:
+    busy = world()
+    busy.serving.listeners[8000] = Listener("")
+    async with living(busy) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, (), by="uid 0: serve")
+        await node.until(lambda status: TAKEN.format(8000) in explain(status), seconds=60)
+        await busy.clock.sleep(3600)
+        assert starts(busy, VLLM) == 0
+        del busy.serving.listeners[8000]
+        await node.until(lambda status: starts(busy, VLLM) == 1, seconds=4)
+        await node.answers(seconds=60)
+
+
+@virtual
+async def test_a_stranger_that_takes_the_port_of_a_killed_server_is_the_cause() -> None:
+    async with serving() as node:
+        node.world.kill(VLLM)
+        node.world.serving.listeners[8000] = Listener("")
+        await node.world.clock.sleep(600)
+        assert starts(node.world, VLLM) == 1
+        assert node.status.incident
+        assert node.status.incident.cause == TAKEN.format(8000)
+        del node.world.serving.listeners[8000]
+        await node.answers(seconds=60)
+
+
+@virtual
+async def test_a_stranger_on_the_port_of_ray_is_named_and_waited_for() -> None:
+    busy = world()
+    busy.cluster.port_taken = True
+    async with living(busy) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, (), by="uid 0: serve")
+        await node.until(lambda status: TAKEN.format(6379) in explain(status), seconds=60)
+        await busy.clock.sleep(3600)
+        assert starts(busy, RAY) == 0
+        busy.cluster.port_taken = False
+        await node.until(lambda status: starts(busy, RAY) == 1, seconds=4)
+        await node.answers(seconds=120)
+
+
+@virtual
+async def test_who_listens_is_asked_before_a_start_only_and_never_on_a_worker() -> None:
+    asked = AssertionError("who listens?")
+    async with serving() as node:
+        node.world.fail("listeners.on", asked)
+        await node.world.clock.sleep(3600)
+        assert answering(node.status)
+        assert not node.dead
+    member = world("halo2")
+    member.cluster.begin()
+    member.fail("listeners.on", asked)
+    async with living(member) as node:
+        await node.until(lambda status: status.phase == "ready", seconds=60)
+        assert not node.dead
