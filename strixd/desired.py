@@ -13,7 +13,7 @@ from strixd.fabric import Fabric
 from strixd.orders import Orders
 from strixd.ports import Profile, Zone
 from strixd.quadlet import Container
-from strixd.resources import cmdline, firewall, image, mtu, network, ray, vllm
+from strixd.resources import cmdline, firewall, image, memory, mtu, network, ray, vllm
 
 SETTINGS = "/etc/strixd"
 CLUSTER_KEY = f"{SETTINGS}/cluster.key"
@@ -33,6 +33,7 @@ class Desired:
     cmdline: cmdline.Desired
     firewall: firewall.Desired
     network: network.Desired
+    memory: memory.Desired
     image: image.Desired
     ray: ray.Desired
     vllm: vllm.Desired | None
@@ -45,6 +46,7 @@ def derive(config: Config, node: Node, orders: Orders, card: str = "") -> Desire
         cmdline=_cmdline(config, orders),
         firewall=_firewall(config, node, fabric),
         network=_network(config, node, orders, fabric),
+        memory=memory.Desired(config.model.memory_reserve_bytes),
         image=image.Desired(config.image.reference, config.image.pull, orders.update_after),
         ray=_ray(config, node, orders, fabric),
         vllm=_vllm(config, node, orders, fabric) if node.role == "head" else None,

@@ -143,6 +143,8 @@ def ended(unit: Unit) -> str:
     """How the last run ended, in words; "" when there was none."""
     if not unit.invocation:
         return ""
+    if unit.result == "oom-kill":
+        return "killed because memory ran out, the workload's or the host's (strixd-cli status, memory)"
     if unit.result in ("signal", "core-dump"):
         return f"killed by signal {unit.status}"
     if unit.status > SIGNALLED:

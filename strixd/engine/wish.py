@@ -14,12 +14,14 @@ from strixd.plan import Resource
 from strixd.resources.cmdline import Cmdline
 from strixd.resources.firewall import Firewall
 from strixd.resources.image import Image
+from strixd.resources.memory import Memory
 from strixd.resources.network import Network
 from strixd.resources.ray import Ray
 from strixd.resources.vllm import Vllm
 
-RESOURCES: tuple[Resource[Any, Any], ...] = (Cmdline(), Firewall(), Network(), Image(), Ray(), Vllm())
-"""The firewall comes before the link: a profile that names a zone of ours needs the zone to be there."""
+RESOURCES: tuple[Resource[Any, Any], ...] = (Cmdline(), Firewall(), Network(), Memory(), Image(), Ray(), Vllm())
+"""The firewall comes before the link: a profile that names a zone of ours needs the zone to be there.
+The memory limit comes before what it limits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The processes of a unit, from the kernel's own list: the control group under /sys/fs/cgroup.
+"""The processes of a unit, and its memory limit, from the kernel: the control group under /sys/fs/cgroup.
 
 A container has groups of its own below its unit's, so the whole tree counts. systemd is not asked: what it believes
 gone may still hold the GPU.
@@ -7,7 +7,10 @@ gone may still hold the GPU.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+
+from strixd.ports import NO_BOUND
 
 ROOT = Path("/sys/fs/cgroup")
 
@@ -54,6 +57,21 @@ def _inode(folder: str) -> int:
         return Path(folder).stat().st_ino
     except OSError:
         return 0
+
+
+def limit(group: str, root: Path = ROOT) -> int | None:
+    """memory.max in bytes; NO_BOUND for "max", or where the group has no memory controller; None without a group."""
+    folder = root / group.strip("/")
+    if not group.strip("/") or not folder.is_dir():
+        return None
+    said = _read(folder / "memory.max").strip()
+    return int(said) if said.isdecimal() else NO_BOUND
+
+
+def reached(group: str, root: Path = ROOT) -> int:
+    """How often this group's own limit left the kernel nothing but to kill (cgroup-v2.rst, memory.events)."""
+    found = re.search(r"^oom (\d+)$", _read(root / group.strip("/") / "memory.events.local"), re.M)
+    return int(found[1]) if found else 0
 
 
 def _members(folder: Path) -> list[str]:

@@ -29,16 +29,18 @@ from strixd.ports.network import (
     Zone,
 )
 from strixd.ports.serving import Answer, Holder, Hub, Listeners, Member, Model, Progress, Ray, RayReport, Served, Work
-from strixd.ports.units import Files, Journal, Unit, Units
+from strixd.ports.units import NO_BOUND, Bound, Files, Journal, Unit, Units
 
 __all__ = [
     "DEFAULT_GRUB",
     "KERNEL_CMDLINE",
+    "NO_BOUND",
     "STAGED",
     "Answer",
     "Boot",
     "BootEntry",
     "BootLoader",
+    "Bound",
     "Crossing",
     "Crossings",
     "Device",
