@@ -11,11 +11,12 @@ from strixd.errors import NotPermitted, Unavailable
 
 def metrics(asked: Asked) -> int:
     head, body = _get(metrics_beside(asked.socket))
-    words = head.split(None, 2)
-    if words[1:2] != ["200"]:
-        kind = NotPermitted if words[1:2] == ["403"] else Unavailable
+    status = "".join(head.split()[1:2])
+    if status not in ("", "200"):
         said, _, hint = body.strip().partition("\n")
-        raise kind(said or "Cannot read the metrics: strixd hung up", hint=hint)
+        raise (NotPermitted if status == "403" else Unavailable)(said, hint=hint)
+    if not body.endswith("# EOF\n"):
+        raise Unavailable("Cannot read the metrics: strixd hung up before their end", hint="systemctl status strixd")
     put(body)
     return 0
 
@@ -27,5 +28,7 @@ def _get(path: str) -> tuple[str, str]:
             connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: strixd\r\n\r\n")
             head, _, body = reply.read().partition(b"\r\n\r\n")
         except OSError as error:
-            raise Unavailable(f"Cannot read the metrics: {error}", hint="systemctl status strixd") from None
+            raise Unavailable(
+                f"Cannot read the metrics: {error.strerror or error}", hint="systemctl status strixd"
+            ) from None
     return head.decode(errors="replace"), body.decode(errors="replace")
