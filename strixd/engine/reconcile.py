@@ -22,6 +22,7 @@ from strixd.engine.reboot import Reboots
 from strixd.engine.settings import Settings
 from strixd.engine.status import ResourceView, Status
 from strixd.engine.supervise import Attempt, GiveUp, Keep, over, paced, verdict, well
+from strixd.engine.tally import Tally
 from strixd.engine.wish import Wish
 from strixd.errors import StrixdError
 from strixd.plan import Plan, Resource, Step
@@ -58,6 +59,7 @@ class Reconciler:
         self._moved = self._since = host.now()
         self._status: Status | None = None
         self._reboots = Reboots(host)
+        self.tally = Tally(host.now())
 
     def wake(self, reason: str) -> None:
         log.debug("Looking again: %s", reason)
@@ -88,7 +90,9 @@ class Reconciler:
         await self._incidents.load()
         await self.settings.load()
         while True:
-            await self._pass()
+            with self.tally.timed():
+                await self._pass()
+            self.tally.saw(self.status(), self._seen)
             self._beat()
             await self.host.sleep(BREATH)
             await self._rest()
@@ -230,6 +234,7 @@ class Reconciler:
         self._beat()
         views.log_step(name, doing, step, self._begun)
         self._incidents.took(name, step)
+        self.tally.took(step)
         self._tell_change()
 
     def _view(self, plan: Plan) -> ResourceView:

@@ -14,6 +14,7 @@ from typing import Any
 from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader, Effects, Gpu, Kernel, Power
 from strixd.ports.network import (
     STAGED,
+    Counters,
     Crossing,
     Crossings,
     Device,
@@ -41,6 +42,7 @@ __all__ = [
     "BootEntry",
     "BootLoader",
     "Bound",
+    "Counters",
     "Crossing",
     "Crossings",
     "Device",
