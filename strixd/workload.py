@@ -123,6 +123,11 @@ def start(unit: Unit, why: str) -> tuple[Step, ...]:
     return (*reread, Start(unit.name, why))
 
 
+def restart(name: str, why: str) -> tuple[Step, ...]:
+    """The steps to a fresh run of a unit that is up, its file being right."""
+    return Stop(name, why), Start(name, why)
+
+
 def remove(name: str, path: str, *, before: str | None, unit: Unit) -> tuple[Step, ...]:
     """The steps to no unit at all."""
     stop: tuple[Step, ...] = (Stop(name, "no longer wanted"),) if unit.active in UP else ()

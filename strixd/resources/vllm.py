@@ -16,9 +16,9 @@ from strixd.plan import Plan, unguarded
 from strixd.ports import Answer, Host, Served, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import image
-from strixd.resources.ray import fingerprint, with_host
+from strixd.resources.ray import SERVER, fingerprint, with_host
 
-NAME = "strixd-vllm"
+NAME = SERVER
 USAGE = 2  # vllm's exit status for arguments that it does not know
 PERMANENT = (
     ("Repo id must be", "no such model: it is neither a folder below the model folder nor a name of the hub"),
@@ -109,7 +109,9 @@ class Vllm:
         container = complete(desired, observed)
         if observed.text != render(container):
             why = "its settings changed" if observed.text else ""
-            return Plan(self.name, workload.replace(container, before=observed.text, unit=unit, why=why))
+            steps = workload.replace(container, before=observed.text, unit=unit, why=why)
+            # What was running ends first: the next pass starts the new one, when no rank of the old one is left.
+            return Plan(self.name, steps[:-1] if unit.active in workload.UP else steps)
         if unit.active in ("activating", "deactivating"):
             return Plan(self.name, condition="waiting", why=f"{unit.name} is {unit.active}")
         return (
