@@ -20,7 +20,8 @@ CLUSTER_KEY = f"{SETTINGS}/cluster.key"
 HUB_TOKEN = f"{SETTINGS}/hf-token"
 API_KEY = f"{SETTINGS}/api.key"
 PROBE_FOLDER = "/run/strixd/probe"
-PROBE = str(Path(__file__).with_name("probe.py"))
+PROBE = str(Path(__file__).with_name("probe"))
+PROBE_THERE = "/strixd/program/strixd/probe"  # in the container: the name under which its files know each other
 SHARED_TMP = "/var/lib/strixd/tmp"  # Ray's sessions and vLLM's sockets; root only, never the host's /tmp
 CACHE = "/var/lib/strixd/cache"
 _NAMESPACE = UUID("6a3d1b5e-52a5-4c0c-9b57-0e6a4c1f7d10")  # of strixd's own profile ids
@@ -165,7 +166,7 @@ def _volumes(config: Config) -> tuple[str, ...]:
         f"{SHARED_TMP}:/tmp",
         f"{CACHE}:/cache",
         f"{PROBE_FOLDER}:/strixd/probe",
-        f"{PROBE}:/strixd/probe.py:ro",
+        f"{PROBE}:{PROBE_THERE}:ro",
         f"{SETTINGS}:{SETTINGS}:ro",
     )
 
@@ -216,7 +217,8 @@ def _ray_start(config: Config, node: Node) -> tuple[str, ...]:
     counts = (f"--num-cpus={CPUS}", f"--num-gpus={node.gpus}", f"--object-store-memory={OBJECT_STORE}")
     common = (f"--node-ip-address={address}", *fence.ray_arguments(config, node), *counts)
     start = ("ray", "start", *role, *common, f"--labels=strixd-node={node.name}", "--disable-usage-stats", "--block")
-    return ("python3", "/strixd/probe.py", "--socket", "/strixd/probe/socket", "--", *start)
+    options = ("--socket", "/strixd/probe/socket", "--sweep", "/dev/shm")
+    return ("python3", f"{PROBE_THERE}/__main__.py", *options, "--", *start)
 
 
 def _vllm(config: Config, node: Node, orders: Orders, fabric: Fabric) -> vllm.Desired:

@@ -128,9 +128,9 @@ def start(unit: Unit, why: str) -> tuple[Step, ...]:
     return (*reread, Start(unit.name, why))
 
 
-def restart(unit: Unit, why: str) -> tuple[Step, ...]:
-    """The steps to another run of a unit that runs."""
-    return (Stop(unit.name, why), *start(unit, why))
+def restart(name: str, why: str) -> tuple[Step, ...]:
+    """The steps to a fresh run of a unit that is up, its file being right."""
+    return Stop(name, why), Start(name, why)
 
 
 def remove(name: str, path: str, *, before: str | None, unit: Unit) -> tuple[Step, ...]:

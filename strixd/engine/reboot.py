@@ -15,7 +15,7 @@ from strixd.engine.status import ResourceView
 from strixd.engine.wish import Wish
 from strixd.errors import StrixdError
 from strixd.ports import Host
-from strixd.resources import cmdline, ray, reboots, vllm
+from strixd.resources import cmdline, leftovers, ray, reboots, vllm
 
 log = logging.getLogger("strixd")
 
@@ -104,13 +104,12 @@ class Reboots:
         return f"{wish.orders.model or 'a model'} answers" if answer.at or known else ""
 
     async def _ranks(self) -> str:
-        """A worker knows the processes of its Ray container: a rank is an actor ("ray::RayWorkerWrapper"), an idle
-        worker is none ("ray::IDLE"). Ranks that are loading count too."""
+        """A worker knows the processes of its Ray container: ranks that are loading count too."""
         try:
             titles = await self._host.units.programs(f"{ray.NAME}.service")
         except StrixdError as failure:
             return f"not known: {failure}"
-        return "a rank of a model runs here" if any(map(_rank, titles)) else ""
+        return "a rank of a model runs here" if any(map(leftovers.is_rank, titles)) else ""
 
     async def _go(self, wish: Wish, observed: cmdline.Observed) -> None:
         """Earlier attempts for other arguments no longer count. This one comes after the newest order, whatever a clock
@@ -148,7 +147,3 @@ class Reboots:
             return False
         self._said.clear()
         return True
-
-
-def _rank(title: str) -> bool:
-    return title.startswith("ray::") and not title.startswith("ray::IDLE")

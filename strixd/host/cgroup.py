@@ -28,7 +28,16 @@ def survivors(group: str, root: Path = ROOT) -> tuple[str, ...]:
 def titles(group: str, root: Path = ROOT) -> tuple[str, ...]:
     """Their command lines, which some programs use to say what they do ("ray::IDLE")."""
     members = _members(root / group.strip("/")) if group.strip("/") else []
-    return tuple(filter(None, (_read(Path("/proc") / pid / "cmdline").replace("\0", " ").strip() for pid in members)))
+    return tuple(filter(None, map(_title, members)))
+
+
+def _title(pid: str) -> str:
+    """By its short name when it has no command line any more, or the kernel is at work in it (state D): reading the
+    command line would wait for that."""
+    folder = Path("/proc") / pid
+    name, _, state = _read(folder / "stat").partition("(")[2].rpartition(") ")
+    line = "" if state.startswith("D") else _read(folder / "cmdline")
+    return line.replace("\0", " ").strip() or name
 
 
 def group(number: int, root: Path = ROOT) -> str:

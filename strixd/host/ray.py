@@ -1,4 +1,4 @@
-"""Ray, by way of the probe in its container (strixd/probe.py): a unix socket on which the probe reports.
+"""Ray, by way of the probe in its container (strixd/probe/): a unix socket on which the probe reports.
 
 The newest connection is the probe; the one before it is dropped. Heartbeats are kept and wake nobody; a report that
 says something else does, and so does the end of the connection. This file knows nothing of Ray itself.
@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 LINE_BYTES = 1 << 20
 SILENCE_SECONDS = 30.0  # the probe reports every 10 s, and one of its looks may take 8
 STALE_SECONDS = 15.0  # three renewals of a record missed
+RESTLESS = ("cpu", "bytes")  # in a record: they change by themselves
 
 
 class Line(asyncio.Protocol):
@@ -147,9 +148,13 @@ class RayByProbe:
 
 
 def gist(report: RayReport) -> RayReport:
-    """The report without what changes by itself: its time, and the ages until they are too great."""
-    aged = (replace(member, age=float(member.age > STALE_SECONDS)) for member in report.members)
-    return replace(report, at=0.0, members=tuple(aged))
+    """The report without what changes by itself: its time, what is measured, and the ages until they are too great."""
+    return replace(report, at=0.0, members=tuple(map(_calm, report.members)))
+
+
+def _calm(member: Member) -> Member:
+    record = {key: value for key, value in member.record.items() if key not in RESTLESS}
+    return replace(member, record=record, age=float(member.age > STALE_SECONDS))
 
 
 def read_report(line: bytes) -> RayReport:

@@ -18,10 +18,11 @@ from strixd.occupied import Seat, unless_taken
 from strixd.plan import Effect, Plan, Step, unguarded
 from strixd.ports import Files, Holder, Host, Member, RayReport, Unit
 from strixd.quadlet import Container, render
-from strixd.resources import image
+from strixd.resources import image, leftovers
 
 NAME = "strixd-ray"
-NO_TOKENS = 64  # exit status of strixd/probe.py: this image's Ray knows no token authentication
+NO_TOKENS = 64  # exit status of strixd/probe: this image's Ray knows no token authentication
+SERVER = "strixd-vllm"
 UNLISTED_AFTER = 60.0  # seconds that a running raylet may be missing from Ray's list before it is started again
 
 
@@ -85,6 +86,8 @@ class Observed:
     now: float
     words: tuple[str, ...] = ()
     holders: tuple[Holder, ...] = ()  # who listens on the head's port; asked there, while the unit is down
+    ended: float = 0.0  # on the head: since when the server is down, 0 while it is up
+    ranks: int = 0  # in this node's own container, when its server is down
 
 
 class Ray:
@@ -99,6 +102,9 @@ class Ray:
     async def observe(self, host: Host, desired: Desired) -> Observed:
         unit = await host.units.read(f"{NAME}.service")
         failed = unit.active == "failed"
+        report = await host.ray.report()
+        ended = await _ended(host, desired)
+        down = bool(ended) or (report is not None and _called_down(desired, report))
         return Observed(
             pick=pick(desired.fabric, await host.links.read(), management=desired.management),
             image=image.report(await host.files.read(image.REPORT)),
@@ -107,13 +113,15 @@ class Ray:
             unit=unit,
             devices=await host.files.present(desired.container.devices),
             keys=await fingerprint(host.files, desired.key),
-            report=await host.ray.report(),
+            report=report,
             published=await host.ray.published(),
             now=host.now(),
             words=await host.journal.last(unit.name, unit.invocation, 5) if failed else (),
             holders=await host.listeners.on(desired.port)
             if desired.node == desired.head and workload.down(unit)
             else (),
+            ended=ended,
+            ranks=sum(map(leftovers.is_rank, await host.units.programs(unit.name))) if down else 0,
         )
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
@@ -137,6 +145,14 @@ class Ray:
         if unit.active != "active":
             return _down(self.name, desired, observed)
         return _membership(self.name, desired, observed)
+
+
+async def _ended(host: Host, desired: Desired) -> float:
+    """When the server on this node ended, 0 while it is up; an order counts as its end, if that was later."""
+    if desired.node != desired.head:
+        return 0.0
+    server = await host.units.read(f"{SERVER}.service")
+    return max(server.since, desired.retry_after, 1.0) if server.active in ("inactive", "failed") else 0.0
 
 
 async def fingerprint(files: Files, *paths: str) -> str:
@@ -174,34 +190,56 @@ def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
     report, unit = observed.report, observed.unit
     if report is None:
         return Plan(name, condition="waiting", why="the probe in the container has not reported yet")
-    facts = (_listing(desired, report),)
+    facts = (_listing(desired, report), *_versions(desired, report))
     if report.session and report.own_session and report.session != report.own_session:
-        steps = (workload.Stop(unit.name, why := "its head was replaced"), workload.Start(unit.name, why))
-        return Plan(name, steps, "waiting", why, facts=facts)
+        why = "its head was replaced"
+        return Plan(name, workload.restart(unit.name, why), "waiting", why, facts=facts)
     if report.error:
         return Plan(name, condition="waiting", why=report.error, hint=_hint(desired, report.error), facts=facts)
     own = _alive(report, desired.node)
     if own is None:
         return _unlisted(name, desired, observed, facts)
-    record = _record(desired, observed)
+    if observed.ranks and _abandoned(desired, observed, report):
+        why = f"{leftovers.count(observed.ranks)} of an ended model left over"
+        return Plan(name, workload.restart(unit.name, why), "waiting", why, facts=facts)
+    record = _record(desired, observed, report)
     publish = (Publish(record),) if dict(record) != observed.published else ()
     lacking = _lacking(desired, observed, report) if desired.node == desired.head else ""
-    return Plan(
-        name,
-        publish,
-        "waiting" if lacking else "ok",
-        lacking,
-        "run strixd-cli status on that node" * bool(lacking),
-        facts,
-    )
+    why = lacking or leftovers.sentence(_ranks(desired, observed, report))
+    hint = "run strixd-cli status on that node" * bool(why)
+    return Plan(name, publish, "waiting" if why else "ok", why, hint, facts)
+
+
+def _abandoned(desired: Desired, observed: Observed, report: RayReport) -> bool:
+    """The server of this node's ranks has been down for so long that they will not end by themselves."""
+    return leftovers.overdue(observed.ended, observed.now) or _called_down(desired, report)
+
+
+def _called_down(desired: Desired, report: RayReport) -> bool:
+    head = _alive(report, desired.head) if desired.node != desired.head else None
+    return head is not None and leftovers.called_down(head)
+
+
+def _ranks(desired: Desired, observed: Observed, report: RayReport) -> Mapping[str, int]:
+    """Those of the ended model by node, on the head."""
+    return leftovers.by_node(report.members, desired.node.name, observed.ranks) if observed.ended else {}
+
+
+def _versions(desired: Desired, report: RayReport) -> tuple[str, ...]:
+    """Who runs another strixd than the head: said there, and no reason to serve nothing."""
+    theirs = {m.name: m.record.get("version", desired.version) for m in report.members if m.alive}
+    others = {name: version for name, version in theirs.items() if version != desired.version}
+    if desired.node != desired.head:
+        return ()
+    return tuple(f"{name} runs strixd {version}, this node {desired.version}" for name, version in others.items())
 
 
 def _unlisted(name: str, desired: Desired, observed: Observed, facts: tuple[str, ...]) -> Plan:
     why = f"this node is not in Ray's list at {desired.head.address}:{desired.port}"
-    steps: tuple[Step, ...] = ()
-    if observed.now - observed.unit.since > UNLISTED_AFTER:
-        steps = (workload.Stop(observed.unit.name, why), workload.Start(observed.unit.name, why))
-    return Plan(name, steps, "waiting", why, "strixd-cli logs ray", facts)
+    late = observed.now - observed.unit.since > UNLISTED_AFTER
+    return Plan(
+        name, workload.restart(observed.unit.name, why) if late else (), "waiting", why, "strixd-cli logs ray", facts
+    )
 
 
 def _hint(desired: Desired, error: str) -> str:
@@ -216,9 +254,11 @@ def _alive(report: RayReport, peer: Peer) -> Member | None:
     return next((m for m in report.members if m.alive and m.name == peer.name), None)
 
 
-def _record(desired: Desired, observed: Observed) -> tuple[tuple[str, str], ...]:
+def _record(desired: Desired, observed: Observed, report: RayReport) -> tuple[tuple[str, str], ...]:
     digest = observed.image.digest
     record = {"boot": observed.boot, "digest": digest, "settings": desired.settings, "version": desired.version}
+    if leftovers.overdue(observed.ended, observed.now) and _ranks(desired, observed, report):
+        record["server"] = "down"
     return tuple(sorted(record.items()))
 
 

@@ -17,9 +17,8 @@ from strixd.plan import Plan, unguarded
 from strixd.ports import Answer, Holder, Host, Progress, Served, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import image
-from strixd.resources.ray import fingerprint, with_host
+from strixd.resources.ray import SERVER, fingerprint, with_host
 
-NAME = "strixd-vllm"
 FAILING = 5.0
 """Seconds of errors that count: vLLM whose engine has died ends by itself within 4 s (0.32, seen)."""
 UNPROVEN = 60.0
@@ -30,6 +29,7 @@ STILL = 120.0
 """Seconds in which a start that goes on writes a line, grows a file or uses a processor."""
 ONLY_WORKS = 3600.0
 """Seconds for which processor time alone counts as progress: the longest compilation reported took 36 minutes."""
+NAME = SERVER
 USAGE = 2  # vllm's exit status for arguments that it does not know
 PERMANENT = (
     ("Repo id must be", "no such model: it is neither a folder below the model folder nor a name of the hub"),
@@ -130,7 +130,9 @@ class Vllm:
         container = complete(desired, observed)
         if observed.text != render(container):
             why = "its settings changed" if observed.text else ""
-            return Plan(self.name, workload.replace(container, before=observed.text, unit=unit, why=why))
+            steps = workload.replace(container, before=observed.text, unit=unit, why=why)
+            # What was running ends first: the next pass starts the new one, when no rank of the old one is left.
+            return Plan(self.name, steps[:-1] if unit.active in workload.UP else steps)
         if unit.active in ("activating", "deactivating"):
             return Plan(self.name, condition="waiting", why=f"{unit.name} is {unit.active}")
         return (
@@ -170,7 +172,7 @@ def _serving(name: str, desired: Desired, observed: Observed) -> Plan:
     if not answer.at:
         return _loading(name, desired, observed)
     why = f"{desired.model} has stopped answering: {answer.error}"
-    steps = workload.restart(unit, why) if answer.failed_at - answer.failing >= FAILING else ()
+    steps = workload.restart(unit.name, why) if answer.failed_at - answer.failing >= FAILING else ()
     return Plan(name, steps, "held" if steps else "waiting", why, "strixd-cli logs vllm", calm=CALM)
 
 
@@ -180,7 +182,7 @@ def _loading(name: str, desired: Desired, observed: Observed) -> Plan:
     facts = (f"no answer yet: {answer.error}",) if answer.error else ()
     if stalled := _stalled(observed):
         why = f"{desired.model} does not come up: {stalled}"
-        return Plan(name, workload.restart(unit, why), "held", why, "strixd-cli logs vllm", facts, calm=CALM)
+        return Plan(name, workload.restart(unit.name, why), "held", why, "strixd-cli logs vllm", facts, calm=CALM)
     return Plan(name, condition="waiting", why=why, hint="strixd-cli logs vllm -f", facts=facts)
 
 

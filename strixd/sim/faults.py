@@ -36,6 +36,11 @@ def _hang(world: World) -> None:
         server.hang()
 
 
+def _stuck(world: World, *, stuck: bool) -> None:
+    for node in world.cluster.others.values():
+        node.stuck = stuck
+
+
 def _full(world: World, *, full: bool) -> None:
     world.disk.full = full
 
@@ -72,6 +77,8 @@ WORDS: Mapping[str, tuple[str, Action]] = {
     "jumbo on": ("large packets cross again (then: strixd-cli apply)", partial(_narrow, size=65535)),
     "worker off": ("the other nodes lose power", partial(_others, on=False)),
     "worker on": ("the other nodes come back", partial(_others, on=True)),
+    "ranks stay": ("ranks on the other nodes end only with their Ray", partial(_stuck, stuck=True)),
+    "ranks go": ("they end with their engine again", partial(_stuck, stuck=False)),
     "disk full": ("no file can be written", partial(_full, full=True)),
     "disk free": ("files can be written again", partial(_full, full=False)),
     "port taken": ("a stranger listens on port 8000, unless the model does", partial(_port, taken=True)),

@@ -12,7 +12,7 @@ from strixd.sim.firewall import SimFirewall
 from strixd.sim.gate import Gate
 from strixd.sim.links import SimLinks
 from strixd.sim.nm_port import SimNetwork
-from strixd.sim.ray import SimRay
+from strixd.sim.ray_port import SimRay
 from strixd.sim.units import SimUnits
 from strixd.sim.vllm import SimListeners, SimModel
 from strixd.sim.work import SimWork

@@ -6,12 +6,12 @@ worker whose head was replaced never joins the new one and exits 57 s later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from strixd.ports import Member, RayReport
 from strixd.sim.clock import Clock
-from strixd.sim.gate import Gate
 from strixd.sim.pace import Pace
 from strixd.sim.units import Run
 
@@ -20,12 +20,15 @@ HEAD_REPLACED = 57.0
 BACK_FROM_CABLE = 19.5  # a worker that was declared dead exits so long after the cable is back
 PORT_TAKEN = 41.0
 PORT = 6379
+RANKS_END = 0.5  # seconds that ranks outlive their engine
+AGAIN = 2.0  # seconds in which another node's strixd starts its Ray again
 
 
 @dataclass(slots=True)
 class Node:
     """A node of the cluster. `on`: its machine, its strixd and its raylet are there (another node's; this node's is a
-    unit). `record`: what its probe says where that differs from this node's record; `mute`: it says nothing."""
+    unit). `record`: what its probe says where that differs from this node's record; `mute`: it says nothing. `ranks`:
+    of a model; `stuck`: they do not end with their engine, only with their Ray; `deaf`: its strixd lets them be."""
 
     name: str
     address: str
@@ -33,6 +36,9 @@ class Node:
     on: bool = True
     record: dict[str, str] = field(default_factory=dict)
     mute: bool = False
+    ranks: int = 0
+    stuck: bool = False
+    deaf: bool = False
 
 
 @dataclass(slots=True)
@@ -45,7 +51,8 @@ class Entry:
 
 
 class Cluster:
-    """The model. `lost` is called with a node's name when its ranks are gone; `kept`: what this node's probe keeps."""
+    """The model. `lost` is called with a node's name when its ranks are gone; `kept`: what this node's probe keeps;
+    `titled` is told how this node's ranks call themselves."""
 
     def __init__(self, clock: Clock, pace: Pace, own: Node, changed: Callable[[str], None]) -> None:
         self.clock = clock
@@ -62,6 +69,7 @@ class Cluster:
         self.port_taken = False
         self.wrong_key = False
         self.lost: list[Callable[[str], None]] = []
+        self.titled: Callable[[tuple[str, ...]], None] = lambda titles: None
         self._changed = changed
         self._sessions = 0
         self._cuts = 0
@@ -104,10 +112,42 @@ class Cluster:
     def gpus(self) -> int:
         return sum(entry.node.gpus for entry in self.entries if entry.alive and not entry.gone)
 
+    def place(self) -> None:
+        """A model's ranks, one on each member."""
+        for entry in self.entries:
+            if entry.alive and not entry.gone:
+                self._ranks(entry.node, 1)
+
+    def engine_ended(self) -> None:
+        placed = [node for node in self.nodes if node.ranks and not node.stuck]
+        for node in placed:
+            self.clock.after(RANKS_END, partial(self._ranks, node, 0))
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return (self.own, *self.others.values())
+
+    def _ranks(self, node: Node, count: int) -> None:
+        if node.ranks == count:
+            return
+        node.ranks = count
+        if node is self.own:
+            self.titled(("ray::RayWorkerProc.run",) * count)
+        self._changed(f"ranks on {node.name}")
+
+    def heed(self) -> None:
+        """What the other nodes' strixd do when the head's says that its server is down: they end what is left there."""
+        for node in self.others.values():
+            if self.kept.get("server") == "down" and node.ranks and node.on and not node.deaf:
+                self.switch(node.name, on=False)
+                self.clock.after(AGAIN, partial(self.switch, node.name, on=True))
+
     def switch(self, name: str, *, on: bool) -> None:
         """Another node, or only its raylet, goes or comes."""
         node = self.others[name]
         node.on = on
+        if not on:
+            self._ranks(node, 0)
         if name == self.head:
             self.begin() if on else self.end()
         elif on:
@@ -119,6 +159,7 @@ class Cluster:
     def leave(self) -> None:
         """This node's raylet has ended."""
         self.probe, self.own_session, self.kept = False, "", {}
+        self._ranks(self.own, 0)
         if self.leads:
             self.end()
         else:
@@ -174,8 +215,10 @@ class Cluster:
         node = entry.node
         record = self.kept
         if node is not self.own:
-            record = {**self.kept, "boot": f"boot-of-{node.name}", **node.record} if self.kept else {}
-        return Member(node.name, node.address, entry.alive, node.gpus, {} if node.mute else dict(record))
+            kept = {key: text for key, text in self.kept.items() if key != "server"}
+            record = {**kept, "boot": f"boot-of-{node.name}", **node.record} if kept else {}
+        measured = {"ranks": str(node.ranks)} if record else {}
+        return Member(node.name, node.address, entry.alive, node.gpus, {} if node.mute else {**record, **measured})
 
 
 class RayNode:
@@ -235,30 +278,3 @@ class RayNode:
             run.exit(1)
         else:
             run.after(1.0, lambda: self._watch_head(run, alone + 1.0))
-
-
-class SimRay:
-    """ports.Ray. What was published is said again to every new probe."""
-
-    def __init__(self, cluster: Cluster, gate: Gate) -> None:
-        self._cluster = cluster
-        self._gate = gate
-        self._record: dict[str, str] = {}
-
-    async def report(self) -> RayReport | None:
-        async with self._gate.read("ray", "report"):
-            if not self._cluster.probe:
-                return None
-            if not self._cluster.kept:
-                self._cluster.kept = dict(self._record)
-            return self._cluster.report()
-
-    async def publish(self, record: Mapping[str, str]) -> None:
-        async with self._gate.write("ray", "publish", dict(record)):
-            self._record = dict(record)
-            if self._cluster.probe:
-                self._cluster.kept = dict(record)
-
-    async def published(self) -> Mapping[str, str]:
-        async with self._gate.read("ray", "published"):
-            return dict(self._record)

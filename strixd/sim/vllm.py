@@ -96,6 +96,7 @@ class Server:
 
     def ended(self) -> None:
         self._cluster.lost.remove(self._lost)
+        self._cluster.engine_ended()
         if self._listener and self._serving.listeners.get(self.port) is self._listener:
             del self._serving.listeners[self.port]
 
@@ -116,6 +117,7 @@ class Server:
     def _place(self, run: Run, waited: float) -> None:
         if self._cluster.gpus() >= self.parallel:
             run.log(f"Loading {self.model}")
+            self._cluster.place()
             run.after(self._cluster.pace.load, lambda: self._listen(run))
         elif waited >= PLACEMENT:
             self._end(run, ENDINGS["placement"])

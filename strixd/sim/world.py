@@ -61,6 +61,7 @@ class World:
         self.wire = Wire()
         self.cluster = _cluster(self, names, head)
         self.systemd = Systemd(self.clock, self.disk, self._program, self.changed)
+        self.cluster.titled = lambda titles: self.systemd.titles.update({RAY: titles})
         self._install(names.index(hostname) + 1)
 
     def _install(self, number: int) -> None:

@@ -20,7 +20,9 @@ import pytest
 from strixd import probe
 from strixd.host.ray import RayByProbe
 from strixd.ports import RayReport
+from strixd.probe import members
 
+MAIN = Path(probe.__path__[0]) / "__main__.py"
 FAKE = Path(__file__).with_name("fake_ray")
 HALO1 = {"name": "halo1", "address": "192.0.2.1", "since": 1}
 HALO2 = {"name": "halo2", "address": "192.0.2.2", "since": 2}
@@ -54,7 +56,7 @@ class Bench:
     @contextmanager
     def run(self, command: list[str], **environment: str) -> Iterator[subprocess.Popen[str]]:
         environment = {**os.environ, "PYTHONPATH": str(FAKE), "FAKE_RAY": str(self.state), **environment}
-        whole = [sys.executable, probe.__file__, "--socket", str(self.socket), "--", *command]
+        whole = [sys.executable, str(MAIN), "--socket", str(self.socket), "--", *command]
         with subprocess.Popen(whole, env=environment, stderr=subprocess.PIPE, text=True) as process:
             try:
                 yield process
@@ -133,11 +135,15 @@ def test_a_signal_is_forwarded(bench: Bench, number: signal.Signals) -> None:
         assert process.wait(3) == 128 + number
 
 
+def wrapping(call: str) -> list[str]:
+    return [sys.executable, "-c", f"import sys; from strixd.probe import wrapper; {call}"]
+
+
 def test_a_deaf_command_is_killed(bench: Bench) -> None:
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SAY
     command = [sys.executable, "-c", deaf, "--head", str(bench.folder / "up")]
-    call = f"sys.exit(probe.supervise({command!r}, [sys.executable, '-c', {STAY!r}], stop_seconds=0.2))"
-    with subprocess.Popen([sys.executable, "-c", f"import sys; from strixd import probe; {call}"]) as process:
+    call = f"sys.exit(wrapper.supervise({command!r}, [sys.executable, '-c', {STAY!r}], stop_seconds=0.2))"
+    with subprocess.Popen(wrapping(call)) as process:
         until((bench.folder / "up").exists)
         process.terminate()
         assert process.wait(4) == 143
@@ -147,8 +153,8 @@ def test_a_look_that_dies_is_started_again(bench: Bench) -> None:
     count = bench.folder / "count"
     look = [sys.executable, "-c", f"open({str(count)!r}, 'a').write('x')"]
     command = [sys.executable, "-c", "import time; time.sleep(1.5)", "--head"]
-    call = f"sys.exit(probe.supervise({command!r}, {look!r}))"
-    assert subprocess.run([sys.executable, "-c", f"import sys; from strixd import probe; {call}"]).returncode == 0
+    call = f"sys.exit(wrapper.supervise({command!r}, {look!r}))"
+    assert subprocess.run(wrapping(call)).returncode == 0
     assert len(count.read_text()) > 1
 
 
@@ -219,7 +225,10 @@ def test_members_records_and_sessions(bench: Bench) -> None:
             ("halo1", "192.0.2.1", True, 1),
             ("halo2", "192.0.2.2", True, 1),
         ]
-        assert report.members[0].record == {"digest": "sha256:1"}
+        record = dict(report.members[0].record)
+        assert record.pop("digest") == "sha256:1"
+        assert record.keys() == {"ranks", "cpu", "bytes"}
+        assert record["ranks"].isdigit()
         kept = json.loads((bench.folder / "kv" / "halo1").read_text())
         assert kept["digest"] == "sha256:1"
         assert abs(kept["at"] - time.time()) < 10
@@ -295,19 +304,19 @@ def test_of_the_dead_one_is_shown_where_none_lives() -> None:
         return {"name": name, "address": "a", "alive": alive, "gpus": gpus}
 
     old, young, other = (node("b", alive=False, gpus=1), node("b", alive=False, gpus=2), node("a", alive=True, gpus=3))
-    assert probe.current([old, young, other]) == [other, young]
+    assert members.current([old, young, other]) == [other, young]
     twin = node("b", alive=True, gpus=4)
-    assert probe.current([old, twin, young, other]) == [other, twin]
-    assert probe.current([twin, node("b", alive=True, gpus=5)]) == [twin, node("b", alive=True, gpus=5)]
+    assert members.current([old, twin, young, other]) == [other, twin]
+    assert members.current([twin, node("b", alive=True, gpus=5)]) == [twin, node("b", alive=True, gpus=5)]
 
 
 def test_a_record_that_is_none() -> None:
-    assert [probe.read_record(text) for text in (b"", b"[1]", b"\xff", b'{"a": "b"}')] == [{}, {}, {}, {"a": "b"}]
+    assert [members.read_record(text) for text in (b"", b"[1]", b"\xff", b'{"a": "b"}')] == [{}, {}, {}, {"a": "b"}]
 
 
 def test_ages_change_a_report_once() -> None:
     def report(age: float) -> dict[str, Any]:
         return {"members": [{"age": age}]}
 
-    assert probe.gist(report(1)) == probe.gist(report(14))
-    assert probe.gist(report(14)) != probe.gist(report(16))
+    assert members.gist(report(1)) == members.gist(report(14))
+    assert members.gist(report(14)) != members.gist(report(16))
