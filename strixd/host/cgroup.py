@@ -18,16 +18,17 @@ def survivors(group: str, root: Path = ROOT) -> tuple[str, ...]:
     folder = root / group.strip("/")
     if not group.strip("/") or not _populated(folder):
         return ()
-    return tuple(f"{pid} ({_name(pid)})" for pid in _members(folder)) or ("unnamed",)
+    return tuple(f"{pid} ({_name(pid)})" for pid in members(folder)) or ("unnamed",)
 
 
 def titles(group: str, root: Path = ROOT) -> tuple[str, ...]:
     """Their command lines, which some programs use to say what they do ("ray::IDLE")."""
-    members = _members(root / group.strip("/")) if group.strip("/") else []
-    return tuple(filter(None, (_read(Path("/proc") / pid / "cmdline").replace("\0", " ").strip() for pid in members)))
+    found = members(root / group.strip("/")) if group.strip("/") else []
+    return tuple(filter(None, (_read(Path("/proc") / pid / "cmdline").replace("\0", " ").strip() for pid in found)))
 
 
-def _members(folder: Path) -> list[str]:
+def members(folder: Path) -> list[str]:
+    """Process ids in a group's folder and below, sorted."""
     found = {pid for procs in folder.rglob("cgroup.procs") for pid in _read(procs).split()}
     return sorted(found, key=int)
 
