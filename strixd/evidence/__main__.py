@@ -38,7 +38,9 @@ def main() -> int:
     except (OSError, StrixdError) as error:
         log.warning("Cannot save evidence: %s", error)
         return 1
-    log.info("Evidence about %s (%s) is in %s", unit or "this node", why, folder, extra=fields("EVIDENCE"))
+    log.info(
+        "Evidence about %s (%s) is in %s", unit or "this node", why, folder, extra=fields("EVIDENCE", evidence=folder)
+    )
     for trouble in troubles:
         log.info("%s", trouble)
     return 0

@@ -31,10 +31,10 @@ _REQUEST = re.compile(
     r"""|["']levelname["']: ["']DEBUG"""
 )
 _TEXT = re.compile(
-    r"(\b(?:prompts?|messages|input_value|generated_text|delta_text|current_text|model_output|tool_calls?)[\"']?"
+    r"(\b(?:prompts?|messages|input_value|generated_text|delta_text|current_text|model_output|tool_calls?)\\*[\"']?"
     r"\s*[:=](?!\s*\d+%)|"
     r"\b(?:content|text|inputs?|outputs?|output_text|delta|completion|body|stop|bad_words|choice|grammar|regex|arguments"
-    r"|mm_features|structured_outputs|sampling_params)[\"']?\s*[:=]\s*(?=[\"'\[{(<]|b[\"']|[A-Z]\w*\()"
+    r"|mm_features|structured_outputs|sampling_params)\\*[\"']?\s*[:=]\s*\\*(?=[\"'\[{(<]|b[\"']|[A-Z]\w*\()"
     r"|\bSamplingParams\()\s*\S.*",
     re.S,
 )
@@ -43,7 +43,7 @@ _QUOTED = re.compile(r"""(?<!\w)(["'])(?:(?!\1).){80,}(?:\1|$)""")
 _VALUE = r"""(?:\[[^\]]*\]?|"[^"]*"?|'[^']*'?|(?:Bearer|Basic)\s+\S+|[^\s,;)}\]]+)"""
 _NAMED = re.compile(
     r"(?<![A-Za-z])((?:[A-Z0-9_]*(?:KEY|TOKEN(?!IZ|S\b)|SECRET|PASSW|CREDENTIAL)[A-Z0-9_]*"
-    r"|(?i:(?:[a-z0-9]+[_-])*(?:api[_-]?key|key|token|secret|password|passwd|passphrase|authorization)))[\"']?\s*[:=]\s*)"
+    r"|(?i:(?:[a-z0-9]+[_-])*(?:api[_-]?key|key|token|secret|password|passwd|passphrase|authorization)))\\*[\"']?\s*[:=]\s*\\*)"
     + _VALUE
 )
 _OPTION = re.compile(r"(--[\w-]*(?:key|token|secret|password)[= ]+)(?!--)\S.*?(?=\s--|$)")
