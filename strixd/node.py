@@ -13,8 +13,9 @@ from strixd.api.listen import bind
 from strixd.desired import PROBE_FOLDER
 from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Host, Identity, Wake
 from strixd.resources import image, ray, vllm
+from strixd.workload import EVIDENCE
 
-UNITS = (f"{ray.NAME}.service", f"{vllm.NAME}.service", image.UNIT)
+UNITS = (f"{ray.NAME}.service", f"{vllm.NAME}.service", image.UNIT, EVIDENCE)
 BOOT_FILES = ("/boot/loader/entries/*.conf", KERNEL_CMDLINE, DEFAULT_GRUB)
 
 

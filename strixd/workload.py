@@ -5,12 +5,24 @@ A restart is whole or not at all: Stop returns only when no process of the unit 
 
 from __future__ import annotations
 
+import json
+import logging
 from dataclasses import dataclass
 from typing import ClassVar
 
+from strixd.errors import StrixdError
 from strixd.plan import Effect, Step
 from strixd.ports import Host, Unit
 from strixd.quadlet import Container, render
+
+logger = logging.getLogger(__name__)
+
+EVIDENCE = "strixd-evidence.service"
+EVIDENCE_REQUEST = "/run/strixd/evidence-request.json"
+EVIDENCE_WITHIN = 15.0
+"""Seconds that a restart waits for evidence."""
+LOOK = 0.25
+"""Seconds between looks at the unit that saves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,43 @@ class Stop:
 
     async def apply(self, host: Host) -> None:
         await host.units.stop(self.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Save what the restart of `unit` would destroy (strixd/evidence). It never keeps a restart from going on: what
+    fails here is said in the journal."""
+
+    effect: ClassVar[Effect] = Effect.NOW
+    unit: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"save evidence ({self.why})"
+
+    def undo(self) -> Step | None:
+        return None
+
+    async def apply(self, host: Host) -> None:
+        try:
+            await host.files.write(EVIDENCE_REQUEST, json.dumps({"unit": self.unit, "why": self.why}))
+            trouble = await _run_to_end(host, EVIDENCE)
+        except StrixdError as error:
+            trouble = str(error)
+        if trouble:
+            logger.warning("%s is restarted without whole evidence: %s", self.unit, trouble)
+
+
+async def _run_to_end(host: Host, name: str) -> str:
+    """Start a unit that ends by itself. Why it did not end well in time, "" when it did."""
+    before = (await host.units.read(name)).invocation
+    await host.units.start(name)
+    for _ in range(int(EVIDENCE_WITHIN / LOOK)):
+        unit = await host.units.read(name)
+        if unit.invocation != before and unit.active in ("inactive", "failed"):
+            return f"{name} {ended(unit)}" if unit.active == "failed" else ""
+        await host.sleep(LOOK)
+    return f"{name} has not ended within {EVIDENCE_WITHIN:g} s"
 
 
 SIGNALLED = 128  # podman's exit status for a container whose process died of a signal, plus its number

@@ -22,13 +22,13 @@ def survivors(group: str, root: Path = ROOT) -> tuple[str, ...]:
     folder = root / group.strip("/")
     if not group.strip("/") or not _populated(folder):
         return ()
-    return tuple(f"{pid} ({_name(pid)})" for pid in _members(folder)) or ("unnamed",)
+    return tuple(f"{pid} ({_name(pid)})" for pid in members(folder)) or ("unnamed",)
 
 
 def titles(group: str, root: Path = ROOT) -> tuple[str, ...]:
     """Their command lines, which some programs use to say what they do ("ray::IDLE")."""
-    members = _members(root / group.strip("/")) if group.strip("/") else []
-    return tuple(filter(None, map(_title, members)))
+    found = members(root / group.strip("/")) if group.strip("/") else []
+    return tuple(filter(None, map(_title, found)))
 
 
 def _title(pid: str) -> str:
@@ -81,9 +81,12 @@ def reached(group: str, root: Path = ROOT) -> int:
     """How often this group's own limit left the kernel nothing but to kill (cgroup-v2.rst, memory.events)."""
     found = re.search(r"^oom (\d+)$", _read(root / group.strip("/") / "memory.events.local"), re.M)
     return int(found[1]) if found else 0
+    found = members(root / group.strip("/")) if group.strip("/") else []
+    return tuple(filter(None, (_read(Path("/proc") / pid / "cmdline").replace("\0", " ").strip() for pid in found)))
 
 
-def _members(folder: Path) -> list[str]:
+def members(folder: Path) -> list[str]:
+    """Process ids in a group's folder and below, sorted."""
     found = {pid for procs in folder.rglob("cgroup.procs") for pid in _read(procs).split()}
     return sorted(found, key=int)
 

@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -94,17 +94,23 @@ async def _output(process: asyncio.subprocess.Process, doing: str) -> bytes:
 
 
 def _lines(entry: bytes) -> Iterator[str]:
-    """The lines of one journal entry in JSON; none for events of podman, or when it was cut off."""
+    """The lines of one journal entry in JSON; none when it was cut off."""
     try:
         fields = json.loads(entry)
     except ValueError:
         return
+    for line in text_lines(fields):
+        yield line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+
+
+def text_lines(fields: Mapping[str, object]) -> Iterator[str]:
+    """The lines of an entry as a person may read them; none for events of podman."""
     if "PODMAN_EVENT" in fields:
         return
     for line in _text(fields.get("MESSAGE")).splitlines():
         clean = _TERMINAL.sub("", line).rstrip()
         if clean and not _NOISE.fullmatch(clean):
-            yield clean if len(clean) <= LONGEST else f"{clean[:LONGEST]}…"
+            yield clean
 
 
 def _text(message: object) -> str:

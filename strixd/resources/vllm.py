@@ -13,7 +13,7 @@ from typing import ClassVar
 from strixd import workload
 from strixd.fabric import Fabric, Pick, pick
 from strixd.occupied import Seat, unless_taken
-from strixd.plan import Plan, unguarded
+from strixd.plan import Plan, Step, unguarded
 from strixd.ports import Answer, Holder, Host, Progress, Served, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import image
@@ -172,7 +172,7 @@ def _serving(name: str, desired: Desired, observed: Observed) -> Plan:
     if not answer.at:
         return _loading(name, desired, observed)
     why = f"{desired.model} has stopped answering: {answer.error}"
-    steps = workload.restart(unit.name, why) if answer.failed_at - answer.failing >= FAILING else ()
+    steps = _begin_anew(unit, why) if answer.failed_at - answer.failing >= FAILING else ()
     return Plan(name, steps, "held" if steps else "waiting", why, "strixd-cli logs vllm", calm=CALM)
 
 
@@ -182,8 +182,13 @@ def _loading(name: str, desired: Desired, observed: Observed) -> Plan:
     facts = (f"no answer yet: {answer.error}",) if answer.error else ()
     if stalled := _stalled(observed):
         why = f"{desired.model} does not come up: {stalled}"
-        return Plan(name, workload.restart(unit.name, why), "held", why, "strixd-cli logs vllm", facts, calm=CALM)
+        return Plan(name, _begin_anew(unit, why), "held", why, "strixd-cli logs vllm", facts, calm=CALM)
     return Plan(name, condition="waiting", why=why, hint="strixd-cli logs vllm -f", facts=facts)
+
+
+def _begin_anew(unit: Unit, why: str) -> tuple[Step, ...]:
+    """Of a run that is there and hangs; one that has ended has left nothing to look at but its last words."""
+    return (workload.Gather(unit.name, why), *workload.restart(unit.name, why))
 
 
 def _stalled(observed: Observed) -> str:

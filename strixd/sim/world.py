@@ -29,6 +29,7 @@ from strixd.sim.vllm import Server, Serving
 FABRIC = "enp194s0np0"
 MANAGEMENT = "mgmt0"
 RAY, VLLM, IMAGE = "strixd-ray.service", "strixd-vllm.service", "strixd-image.service"
+EVIDENCE = "strixd-evidence.service"
 DEVICES = frozenset({"/dev/kfd", "/dev/dri"})
 
 
@@ -65,7 +66,7 @@ class World:
         self._install(names.index(hostname) + 1)
 
     def _install(self, number: int) -> None:
-        """What a freshly installed node has: two links, the fabric one occupied, and the unit that fetches images."""
+        """What a freshly installed node has: two links, the fabric one occupied, and the units of the package."""
         self.network.add(
             Link(MANAGEMENT, "52:54:00:00:00:01", "virtio_net", True, addresses=("10.0.0.5/24",), default_route=True),
             automatic=Automatic("auto-mgmt0", "Wired connection 2", MANAGEMENT, "10.0.0.5/24"),
@@ -76,6 +77,7 @@ class World:
             state="activating",
         )
         self.systemd.fixed[IMAGE] = "[Service]\nType=oneshot\n"
+        self.systemd.fixed[EVIDENCE] = "[Service]\nType=oneshot\nExecStart=/bin/sleep 1\n"
         self.systemd.reload()
 
     @property

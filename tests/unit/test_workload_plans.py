@@ -12,7 +12,7 @@ from strixd.plan import Condition
 from strixd.ports import Answer, Holder, Link, Member, Progress, RayReport, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import image, ray, vllm
-from strixd.workload import Start, Stop, WriteUnit
+from strixd.workload import Gather, Start, Stop, WriteUnit
 
 HEAD = ray.Peer("halo1", "head", "10.0.0.1", 1)
 WORKER = ray.Peer("halo2", "worker", "10.0.0.2", 1)
@@ -198,7 +198,7 @@ def test_served_means_that_a_completion_came_out() -> None:
 )
 def test_a_server_that_goes_on_failing_is_stopped_and_started(answer: Answer, acts: bool) -> None:
     plan = vllm.Vllm().plan(served(), watched(served(), answer=answer))
-    assert [type(step) for step in plan.steps] == ([Stop, Start] if acts else [])
+    assert [type(step) for step in plan.steps] == ([Gather, Stop, Start] if acts else [])
     assert bool(plan.calm) == (answer.failed_at > answer.at), "a link that has just come back gets its time"
 
 
@@ -218,7 +218,7 @@ def test_a_server_that_goes_on_failing_is_stopped_and_started(answer: Answer, ac
 )
 def test_a_start_has_as_long_as_it_makes_progress(progress: Progress, answer: Answer, acts: bool) -> None:
     plan = vllm.Vllm().plan(served(), watched(served(), answer=answer, progress=progress, now=1000.0))
-    assert [type(step) for step in plan.steps] == ([Stop, Start] if acts else [])
+    assert [type(step) for step in plan.steps] == ([Gather, Stop, Start] if acts else [])
     assert plan.condition == ("held" if acts else "waiting")
 
 
