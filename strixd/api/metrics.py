@@ -89,13 +89,15 @@ def _model(status: Status) -> tuple[Family, ...]:
 
 
 def _faults(status: Status, tally: Tally) -> tuple[Family, ...]:
-    names = sorted({*incident.PATH, *tally.incidents})
+    names = sorted({incident.HOST, *incident.PATH, *tally.incidents})
     counts = tuple(sample(tally.incidents[name], resource=name) for name in names)
-    is_open = sample(int(status.incident is not None and not status.incident.ended))
+    last = status.incident
+    at_fault = last.resource if last and not last.ended else ""
+    still = tuple(sample(int(name == at_fault), resource=name) for name in names)
     about = "From the first bad sign to the first good completion"
     return (
-        Family("strixd_incidents", "counter", "Incidents by the resource at fault", counts),
-        Family("strixd_incident_open", "gauge", "1 while the model does not answer as it did", (is_open,)),
+        Family("strixd_incidents", "counter", "Incidents that are over, by the resource at fault", counts),
+        Family("strixd_incident_open", "gauge", "1 for the resource at fault of an incident that is not over", still),
         Family("strixd_recovery_seconds", "histogram", about, (sample(tally.recoveries),), "seconds"),
     )
 

@@ -8,6 +8,8 @@ from strixd.cli.parse import Asked
 from strixd.cli.terminal import put
 from strixd.errors import NotPermitted, Unavailable
 
+_RUNS = "systemctl status strixd"
+
 
 def metrics(asked: Asked) -> int:
     head, body = _get(metrics_beside(asked.socket))
@@ -16,7 +18,7 @@ def metrics(asked: Asked) -> int:
         said, _, hint = body.strip().partition("\n")
         raise (NotPermitted if status == "403" else Unavailable)(said, hint=hint)
     if not body.endswith("# EOF\n"):
-        raise Unavailable("Cannot read the metrics: strixd hung up before their end", hint="systemctl status strixd")
+        raise Unavailable("Cannot read the metrics: strixd hung up before their end", hint=_RUNS)
     put(body)
     return 0
 
@@ -28,7 +30,5 @@ def _get(path: str) -> tuple[str, str]:
             connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: strixd\r\n\r\n")
             head, _, body = reply.read().partition(b"\r\n\r\n")
         except OSError as error:
-            raise Unavailable(
-                f"Cannot read the metrics: {error.strerror or error}", hint="systemctl status strixd"
-            ) from None
+            raise Unavailable(f"Cannot read the metrics: {error.strerror or error}", hint=_RUNS) from None
     return head.decode(errors="replace"), body.decode(errors="replace")

@@ -59,7 +59,7 @@ class Reconciler:
         self._moved = self._since = host.now()
         self._status: Status | None = None
         self._reboots = Reboots(host)
-        self.tally = Tally(host.now())
+        self.tally = Tally()
 
     def wake(self, reason: str) -> None:
         log.debug("Looking again: %s", reason)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from strixd.engine import incident
 from strixd.engine.status import Incident, Status
 from strixd.plan import Step
 from strixd.resources import image, network
@@ -37,20 +38,17 @@ class Histogram:
 
 
 class Tally:
-    """`born`: when the counting began. `starts`: by workload, `incidents`: by the resource at fault. `link` (its
-    name) and `image`: as they were last seen."""
+    """`starts`: by workload; `incidents`: those that are over, by the resource at fault; `link` (its name) and `image`:
+    as they were last seen."""
 
-    def __init__(self, born: float) -> None:
-        self._born = born
+    def __init__(self) -> None:
         self.passes = Histogram(PASS_SECONDS)
         self.recoveries = Histogram(RECOVERY_SECONDS)
         self.starts: Counter[str] = Counter()
         self.incidents: Counter[str] = Counter()
         self.link = ""
         self.image = image.Report()
-        self._suspect = ("", "")
-        self._counted: deque[str] = deque(maxlen=64)  # ids; an older one comes to light again when a newer is dropped
-        self._recovered: deque[str] = deque(maxlen=64)
+        self._over: str | None = None  # id of the last incident that was over; "" for none, None before the first pass
 
     @contextmanager
     def timed(self) -> Iterator[None]:
@@ -68,17 +66,15 @@ class Tally:
         link, report = seen.get(network.Network.name), seen.get(image.Image.name)
         self.link = link.pick.link.name if isinstance(link, network.Observed) and link.pick.link else ""
         self.image = report.report if isinstance(report, image.Observed) else image.Report()
-        if status.incident:
-            self._incident(status.incident)
+        self._incident(status.incident)
 
-    def _incident(self, last: Incident) -> None:
-        """What began before this daemon was counted by the one before. A cause is at first a guess, and a counter takes
-        nothing back: it counts when two passes name the same resource, or when the incident is over."""
-        if last.began >= self._born and last.id not in self._counted:
-            if last.ended or self._suspect == (last.id, last.resource):
-                self._counted.append(last.id)
-                self.incidents[last.resource] += 1
-            self._suspect = (last.id, last.resource)
-        if last.ended >= self._born and last.id not in self._recovered:
-            self._recovered.append(last.id)
+    def _incident(self, last: Incident | None) -> None:
+        """Counted when it is over: until then its cause may turn out to be another, and a counter takes nothing back.
+        So one that outlives a daemon is counted once, by the daemon that sees its end."""
+        before, over = self._over, last.id if last and last.ended else ""
+        self._over = over or before or ""
+        if last is None or before is None or over in ("", before):
+            return
+        self.incidents[last.resource] += 1
+        if incident.at(last, "serving"):  # not so when somebody wanted something else meanwhile
             self.recoveries.add(max(last.ended - last.began, 0.0))  # the clock may have been set back

@@ -149,7 +149,7 @@ def test_prometheus_sees_an_incident_and_its_end(prometheus: Prometheus, folder:
         faults.recv(100)
     prometheus.wait_for('strixd_incidents_total{resource="vllm"}', 1)
     prometheus.wait_for("strixd_recovery_seconds_count", 1)
-    prometheus.wait_for("strixd_incident_open", 0)
+    prometheus.wait_for("sum(strixd_incident_open)", 0)
     assert prometheus.value('strixd_workload_starts_total{workload="vllm"}') == 2
     assert prometheus.value("histogram_quantile(0.5, strixd_recovery_seconds_bucket)")
 

@@ -31,7 +31,7 @@ def programs() -> Programs:
 
 def _unpack(folder: Path) -> None:
     """The machine's lists of packages may be old, or not there yet."""
-    download: list[str | Path] = ["sh", "-c", f'cd "$0" && exec {" ".join(APT)} download {PACKAGE}', folder]
+    download = ("sh", "-c", f'cd "$0" && exec {" ".join(APT)} download {PACKAGE}', folder)
     if not attempt(download, timeout=300).ok:
         run([*APT, "update"], timeout=300)
         run(download, timeout=300)

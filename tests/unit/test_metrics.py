@@ -22,7 +22,7 @@ HOSTILE = 'a"b\\c\nd} 1'
 def families(
     seen: Status | None = None, tally: Tally | None = None, counters: Counters | None = None
 ) -> dict[str, Metric]:
-    return parsed(render(seen or status(), tally or Tally(born=NOON), counters))
+    return parsed(render(seen or status(), tally or Tally(), counters))
 
 
 def values(family: Metric, label: str) -> dict[str, float]:
@@ -47,7 +47,7 @@ def test_members_are_named_and_one_that_is_away_brings_no_gpu() -> None:
 
 
 def test_facts_are_labels() -> None:
-    tally = Tally(born=NOON)
+    tally = Tally()
     tally.image = Report(reference="docker.io/a/b:c", digest="sha256:abc")
     found = families(tally=tally)
     assert found["strixd_build"].samples[0].labels == {"version": "0.1.0"}
@@ -77,13 +77,21 @@ def test_latency_and_time_of_the_last_completion() -> None:
 def test_counters_begin_at_zero_and_with_every_layer() -> None:
     found = families()
     assert values(found["strixd_incidents"], "resource") == dict.fromkeys(
-        ("firewall", "image", "network", "ray", "vllm"), 0.0
+        ("firewall", "host", "image", "network", "ray", "vllm"), 0.0
     )
     assert values(found["strixd_workload_starts"], "workload") == {"ray": 0, "vllm": 0}
 
 
+def test_an_incident_that_is_not_over_is_told_by_its_resource() -> None:
+    last = status().incident
+    assert last
+    assert set(values(families()["strixd_incident_open"], "resource").values()) == {0}
+    still = values(families(replace(status(), incident=replace(last, ended=0.0)))["strixd_incident_open"], "resource")
+    assert [resource for resource, value in still.items() if value] == ["vllm"]
+
+
 def test_a_histogram_adds_its_buckets_up() -> None:
-    tally = Tally(born=NOON)
+    tally = Tally()
     for seconds in (40.0, 50.0, 9000.0):
         tally.recoveries.add(seconds)
     samples = families(tally=tally)["strixd_recovery_seconds"].samples
@@ -96,7 +104,7 @@ def test_a_histogram_adds_its_buckets_up() -> None:
 
 
 def test_the_link_has_the_kernels_counters() -> None:
-    tally = Tally(born=NOON)
+    tally = Tally()
     tally.link = "enp1s0"
     found = families(tally=tally, counters=Counters(1, 2, 3, 4, 5, 6, 7))
     told = {name: found[f"strixd_link_{name}"].samples[0] for name in (
