@@ -69,14 +69,11 @@ class Memory:
         if most < LEAST:
             why = f"memory-reserve of {size(desired.reserve)} leaves no model of the {size(observed.total)} here"
             hint = "lower memory-reserve in [model] of cluster.toml, then strixd-cli apply"
-            return Plan(self.name, condition="blocked", why=why, hint=hint)
+            return Plan(self.name, (), "blocked", why, hint, (f"until then: {_said(observed.bound.told)}",))
         facts = (_fact(most, observed),)
         if steps := _steps(most, observed):
             return Plan(self.name, steps, facts=facts)
-        if weak := _weak(most, observed.bound):
-            hint = f"systemctl cat {SLICE}; cat /sys/fs/cgroup/cgroup.controllers, where memory must be"
-            return Plan(self.name, condition="ineffective", why=weak, hint=hint, facts=facts)
-        return Plan(self.name, facts=facts)
+        return _weak(self.name, most, observed.bound) or Plan(self.name, facts=facts)
 
 
 def limit(desired: Desired, total: int) -> int:
@@ -105,13 +102,16 @@ def _steps(most: int, observed: Observed) -> tuple[Step, ...]:
     return (Reread(SLICE),) if observed.unit.stale else ()
 
 
-def _weak(most: int, bound: Bound) -> str:
-    """Why the limit is not what keeps the workload in check, "" when it is, or will be when something runs."""
+def _weak(name: str, most: int, bound: Bound) -> Plan | None:
+    """The limit is not what keeps the workload in check; None when it is, or will be when something runs."""
     if bound.told != most:
-        return f"asked for {size(most)}, and systemd has {_said(bound.told)}: another drop-in of {SLICE} wins"
+        why = f"asked for a limit of {size(most)}, and systemd has {_said(bound.told)}: another drop-in wins"
+        return Plan(name, (), "ineffective", why, f"systemctl cat {SLICE}")
     if bound.kernel not in (None, most):
-        return f"asked for {size(most)}, and the kernel has {_said(bound.kernel)} for {SLICE}"
-    return ""
+        why = f"asked for a limit of {size(most)}, and the kernel has {_said(bound.kernel)} for {SLICE}"
+        hint = "is memory among the words of /sys/fs/cgroup/cgroup.controllers? systemctl daemon-reload sets it again"
+        return Plan(name, (), "ineffective", why, hint)
+    return None
 
 
 def _said(count: int | None) -> str:

@@ -61,7 +61,7 @@ def test_what_is_not_as_it_should_be_is_one_step(seen: dict[str, object], step: 
     [
         (Bound(MOST, MOST), "ok", ""),
         (Bound(MOST, None), "ok", ""),
-        (Bound(MOST, NO_BOUND), "ineffective", "asked for 120 GiB, and the kernel has no limit"),
+        (Bound(MOST, NO_BOUND), "ineffective", "asked for a limit of 120 GiB, and the kernel has no limit"),
         (Bound(MOST, 4096 << 20), "ineffective", "the kernel has 4 GiB"),
         (Bound(NO_BOUND, None), "ineffective", "systemd has no limit: another drop-in"),
         (Bound(GIB, GIB), "ineffective", "systemd has 1 GiB: another drop-in"),
@@ -84,6 +84,7 @@ def test_a_reserve_that_leaves_nothing_is_told_and_changes_nothing() -> None:
     assert (found.steps, found.condition) == ((), "blocked")
     assert "8 GiB leaves no model of the 8 GiB here" in found.why
     assert "memory-reserve" in found.hint
+    assert found.facts == ("until then: 120 GiB",), "what was set earlier stays"
 
 
 # The laws.

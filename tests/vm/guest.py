@@ -41,6 +41,9 @@ reboot = "never"
 [image]
 pull = "never"
 
+[model]
+memory-reserve = "1GiB"
+
 [[node]]
 name = "halo1"
 role = "head"
@@ -104,5 +107,6 @@ def make_disk(disk: Disk, made: Pieces, wheel: Path) -> None:
 def _programs() -> dict[str, tuple[str, int]]:
     return {
         "/usr/local/libexec/strixd-vm-task": ((FILES / "task").read_text(), 0o755),
+        "/usr/local/libexec/hold.py": ((FILES / "hold.py").read_text(), 0o755),
         "/usr/local/sbin/grubby": ((PROJECT / "tests/standin/grubby").read_text(), 0o755),
     }

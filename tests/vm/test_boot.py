@@ -6,17 +6,12 @@ needs the one before it, and takes a minute or two under emulation.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.lab.cache import say
-from tests.vm.guest import ENTRY, FILES, OLDER, PLAIN, RESCUE, entry_name, make_disk
+from tests.vm.guest import ENTRY, FILES, OLDER, PLAIN, RESCUE, entry_name
 from tests.vm.image import options_of, pieces
-from tests.vm.machine import Machine, machine
+from tests.vm.machine import Machine
 
 LOOK = FILES / "look.py"
 WANTED = {
@@ -24,15 +19,6 @@ WANTED = {
     "strixd.vm=1",
 }
 Seen = dict[str, Any]
-
-
-@pytest.fixture
-def vm(wheel: Path) -> Iterator[Machine]:
-    if os.geteuid() != 0:
-        pytest.fail("making the machine's disk needs root", pytrace=False)
-    with machine() as made:
-        make_disk(made.disk, pieces(), wheel)
-        yield made
 
 
 def test_arguments_are_configured_then_running_then_effective_or_not(vm: Machine) -> None:
