@@ -27,7 +27,7 @@ AGAIN = 2.0  # seconds in which another node's strixd starts its Ray again
 class Node:
     """A node of the cluster. `on`: its machine, its strixd and its raylet are there (another node's; this node's is a
     unit). `record`: what its probe says where that differs from this node's record; `mute`: it says nothing. `ranks`:
-    of a model; `stuck`: they do not end with their engine, only with their Ray; `deaf`: its strixd does nothing about it."""
+    of a model; `stuck`: they do not end with their engine, only with their Ray; `deaf`: its strixd does not mend that."""
 
     name: str
     address: str
