@@ -17,7 +17,7 @@ from strixd.probe.words import option, session_link
 from strixd.probe.wrapper import knock
 
 LOOK_SECONDS = 2.0
-HASTE_SECONDS = 0.2  # between looks for a while after a rank has ended here: it ends on the other nodes, too
+HASTE_SECONDS = 0.1  # between looks for a while after a rank has ended here: it ends on the other nodes, too
 HASTE_LASTS = 5.0
 REPORT_SECONDS = 10.0
 RENEW_SECONDS = 5.0

@@ -59,10 +59,11 @@ class Listener:
 class Serving:
     """The world's ports, and what goes wrong: `fault` names one of ENDINGS, or "silent" (loads for ever, doing
     nothing), "spinning" (for ever, at full speed) or "mute" (listens, and every completion kills it), for every start
-    until it is ""."""
+    until it is "". `met`: how many ranks of a former run each start found."""
 
     listeners: dict[int, Listener] = field(default_factory=dict)
     fault: str = ""
+    met: list[int] = field(default_factory=list)
 
 
 class Server:
@@ -84,6 +85,7 @@ class Server:
     def started(self, run: Run) -> None:
         self._run = run
         self._cluster.lost.append(self._lost)
+        self._serving.met.append(sum(node.ranks for node in self._cluster.nodes))
         fault = self._fault = self._serving.fault
         if fault in ENDINGS:
             self._end(run, ENDINGS[fault])

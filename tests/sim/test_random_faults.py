@@ -15,6 +15,7 @@ from strixd.engine import memory
 from strixd.errors import StrixdError
 from strixd.orders import Orders
 from strixd.sim import clock, simulated_host
+from strixd.sim.ray import Node as Machine
 from strixd.sim.vllm import STRANGER, Listener
 from strixd.sim.world import RAY, VLLM
 from tests.sim.node import MODEL, Node, names, serving, starts, world
@@ -54,6 +55,10 @@ def _stranger(node: Node) -> None:
         listeners[API] = Listener("")
 
 
+def _stuck(node: Machine) -> None:
+    node.stuck = not node.stuck
+
+
 FAULTS: dict[str, Action] = {
     "kill server": lambda node: node.world.kill(VLLM),
     "kill engine": _engine,
@@ -71,6 +76,8 @@ FAULTS: dict[str, Action] = {
     "fence": lambda node: node.world.firewalld.policies.clear(),
     "kernel": lambda node: node.world.install_kernel("6.19.0", "ro quiet"),
     "stranger": _stranger,
+    "ranks stay here": lambda node: _stuck(node.world.cluster.own),
+    "ranks stay there": lambda node: _stuck(node.world.cluster.others["halo2"]),
     "zone": lambda node: node.world.firewalld.bind("enp194s0np0", "drop"),
 }
 words = st.sampled_from([*FAULTS, "restart strixd", "killed in the middle", "undo", "apply", "reboot"])
@@ -138,6 +145,7 @@ def test_tokens_come_again_when_the_world_allows(sequence: list[tuple[str, float
             assert node.engine
             await node.engine.apply("uid 0: apply")  # after an undo
             await node.answers(seconds=700)
+            assert not any(node.world.serving.met), "a server was started beside ranks of the former one"
 
     clock.run(life())
 

@@ -133,6 +133,19 @@ def test_a_stale_record_wakes_once(tmp_path: Path) -> None:
     play(tmp_path, script)
 
 
+def test_what_is_measured_is_kept_and_wakes_nobody_but_a_rank_does(tmp_path: Path) -> None:
+    async def script(bench: Bench) -> None:
+        probe = await bench.probe()
+        for cpu, ranks in (("1.0", "1"), ("2.0", "1"), ("3.0", "0")):
+            await probe.say(members=[{**NODE, "record": {"cpu": cpu, "bytes": cpu, "ranks": ranks}}])
+        while not (report := await bench.ray.report()) or report.members[0].record["ranks"] != "0":
+            await bench.wakes_again()
+        assert report.members[0].record["cpu"] == "3.0"
+        assert len(bench.wakes) == 2
+
+    play(tmp_path, script)
+
+
 def test_a_report_in_pieces(tmp_path: Path) -> None:
     async def script(bench: Bench) -> None:
         probe = await bench.probe()

@@ -314,9 +314,10 @@ def test_a_record_that_is_none() -> None:
     assert [members.read_record(text) for text in (b"", b"[1]", b"\xff", b'{"a": "b"}')] == [{}, {}, {}, {"a": "b"}]
 
 
-def test_ages_change_a_report_once() -> None:
-    def report(age: float) -> dict[str, Any]:
-        return {"members": [{"age": age}]}
+def test_ages_and_what_is_measured_change_a_report_once() -> None:
+    def report(age: float, **record: str) -> dict[str, Any]:
+        return {"members": [{"age": age, "record": record}]}
 
-    assert members.gist(report(1)) == members.gist(report(14))
+    assert members.gist(report(1, cpu="1", bytes="1")) == members.gist(report(14, cpu="2", bytes="2"))
     assert members.gist(report(14)) != members.gist(report(16))
+    assert members.gist(report(1, ranks="1")) != members.gist(report(1, ranks="0"))

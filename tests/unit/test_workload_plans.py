@@ -118,6 +118,81 @@ def test_record_is_published_once() -> None:
     assert plan.steps == (ray.Publish(tuple(sorted(RECORD.items()))),)
 
 
+def with_ranks(peer: ray.Peer, count: int, **changes: object) -> Member:
+    return member(peer, record=RECORD | {"ranks": str(count)}, **changes)
+
+
+LEFT = report(member(HEAD), with_ranks(WORKER, 2))
+
+
+@pytest.mark.parametrize(
+    ("said", "own", "ended", "words"),
+    [
+        (LEFT, 0, 0.0, ""),  # the server is up: they are its own
+        (LEFT, 0, 15.0, "2 ranks of the former run are still there, on halo2"),
+        (report(*BOTH), 1, 15.0, "1 rank of the former run is still there, on halo1"),
+        (report(with_ranks(HEAD, 1), member(WORKER)), 0, 15.0, "on halo1"),  # it told so itself
+        (
+            report(with_ranks(HEAD, 1), with_ranks(WORKER, 1)),
+            1,
+            15.0,
+            "2 ranks of the former run are still there, on halo1, h",
+        ),
+        (report(member(HEAD), with_ranks(WORKER, 2, age=16.0)), 0, 15.0, ""),  # nobody vouches for that any more
+        (report(member(HEAD), with_ranks(WORKER, 0)), 0, 15.0, ""),
+        (report(member(HEAD), member(WORKER, record=RECORD | {"ranks": "?"})), 0, 15.0, ""),
+    ],
+)
+def test_ranks_of_an_ended_model_are_waited_for(said: RayReport, own: int, ended: float, words: str) -> None:
+    plan = ray.Ray().plan(wanted(), seen(wanted(), said, ranks=own, ended=ended))
+    assert plan.steps == ()
+    assert words in plan.why
+    assert plan.condition == ("waiting" if words else "ok")
+
+
+def test_after_a_while_the_head_says_that_its_server_is_down_and_takes_it_back() -> None:
+    late = seen(wanted(), LEFT, ended=9.0)
+    plan = ray.Ray().plan(wanted(), late)
+    (publish,) = plan.steps
+    assert isinstance(publish, ray.Publish)
+    said = dict(publish.record)
+    assert said == RECORD | {"server": "down"}
+    assert plan.condition == "waiting"
+    gone = replace(late, report=report(*BOTH), published=said)
+    assert ray.Ray().plan(wanted(), gone).steps == (ray.Publish(tuple(sorted(RECORD.items()))),)
+    up = replace(late, ended=0.0, published=said)
+    assert ray.Ray().plan(wanted(), up).steps == (ray.Publish(tuple(sorted(RECORD.items()))),)
+
+
+def test_after_a_while_the_head_ends_what_is_left_in_its_own_container() -> None:
+    plan = ray.Ray().plan(wanted(), seen(wanted(), report(*BOTH), ranks=1, ended=9.0))
+    assert [type(step) for step in plan.steps] == [Stop, Start]
+    assert plan.why == "1 rank of an ended model left over"
+
+
+@pytest.mark.parametrize(
+    ("server", "age", "ranks", "steps"),
+    [
+        ("down", 1.0, 1, [Stop, Start]),
+        ("down", 1.0, 0, []),
+        ("down", 16.0, 1, []),
+        ("", 1.0, 1, []),
+    ],
+)
+def test_a_worker_ends_its_ranks_when_its_head_says_so(server: str, age: float, ranks: int, steps: list[type]) -> None:
+    desired = wanted(WORKER)
+    head = member(HEAD, record=RECORD | {"server": server}, age=age)
+    plan = ray.Ray().plan(desired, seen(desired, report(head, member(WORKER)), ranks=ranks))
+    assert [type(step) for step in plan.steps] == steps
+
+
+def test_another_version_of_strixd_is_a_fact_and_no_hindrance() -> None:
+    plan = ray.Ray().plan(
+        wanted(), seen(wanted(), report(member(HEAD), member(WORKER, record=RECORD | {"version": "2"})))
+    )
+    assert (plan.condition, plan.facts[1:]) == ("ok", ("halo2 runs strixd 2, this node 1",))
+
+
 def test_without_the_cluster_key_nothing_starts() -> None:
     plan = ray.Ray().plan(wanted(), seen(wanted(), None, keys="", text=None))
     assert (plan.condition, plan.steps) == ("blocked", ())
