@@ -13,7 +13,7 @@ from strixd.fabric import Fabric
 from strixd.orders import Orders
 from strixd.ports import Profile, Zone
 from strixd.quadlet import Container
-from strixd.resources import cmdline, firewall, image, mtu, network, ray, vllm
+from strixd.resources import cmdline, drain, firewall, image, mtu, network, ray, vllm
 
 SETTINGS = "/etc/strixd"
 CLUSTER_KEY = f"{SETTINGS}/cluster.key"
@@ -198,6 +198,7 @@ def _ray(config: Config, node: Node, orders: Orders, fabric: Fabric) -> ray.Desi
         settings=settings_hash(config),
         version=__version__,
         retry_after=orders.at,
+        restart=orders.restart_ray,
     )
 
 
@@ -218,7 +219,7 @@ def _ray_start(config: Config, node: Node) -> tuple[str, ...]:
 
 
 def _vllm(config: Config, node: Node, orders: Orders, fabric: Fabric) -> vllm.Desired:
-    model = orders.model
+    model = orders.served
     return vllm.Desired(
         container=_vllm_container(config, node, orders) if model else None,
         model=model,
@@ -230,6 +231,7 @@ def _vllm(config: Config, node: Node, orders: Orders, fabric: Fabric) -> vllm.De
         fabric=fabric,
         management=config.fabric.management,
         retry_after=orders.at,
+        drain=drain.Desired(config.model.drain, orders.drained, orders.restart_vllm),
     )
 
 
@@ -247,6 +249,7 @@ def _open(config: Config) -> bool:
 
 def _vllm_container(config: Config, node: Node, orders: Orders) -> Container:
     eager = ("--enforce-eager",) if config.model.eager else ()
+    graceful = (f"--shutdown-timeout={drain.ENGINE_END}",) if config.model.drain else ()
     return Container(
         name=vllm.NAME,
         description=f"strixd: vLLM serving {orders.model}",
@@ -256,7 +259,7 @@ def _vllm_container(config: Config, node: Node, orders: Orders) -> Container:
             port=config.model.port,
             listen=config.model.listen,
             parallel=config.tensor_parallel,
-            arguments=(*eager, *config.model.arguments, *orders.arguments),
+            arguments=(*eager, *graceful, *config.model.arguments, *orders.arguments),
         ),
         environment=_environment(config, node),
         devices=config.image.devices,

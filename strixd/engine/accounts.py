@@ -33,6 +33,11 @@ class Incidents:
     def last(self) -> Incident | None:
         return self._now or (self._past[-1] if self._past else None)
 
+    @property
+    def newest_first(self) -> tuple[Incident, ...]:
+        """All that are kept, the open one among them."""
+        return (*((self._now,) if self._now else ()), *reversed(self._past))
+
     async def load(self) -> None:
         self._past = await memory.load_incidents(self._host.files)
 
@@ -48,7 +53,9 @@ class Incidents:
     async def account(self, wish: Wish, views: Mapping[str, ResourceView], at: float) -> None:
         """A pass that began at `at` is over."""
         vllm, under = views.get("vllm"), wish.basis()
-        if vllm is not None and vllm.condition == "ok" and wish.orders.model:
+        if wish.orders.drained:
+            self._now = self._answered_under = None
+        elif vllm is not None and vllm.condition == "ok" and wish.orders.model:
             self._answered_under = under
             await self._close()
         elif under != self._answered_under:

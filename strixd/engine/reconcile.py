@@ -20,7 +20,7 @@ from strixd.engine.apply import Begun, begin
 from strixd.engine.hold import Hold, hold
 from strixd.engine.reboot import Reboots
 from strixd.engine.settings import Settings
-from strixd.engine.status import ResourceView, Status
+from strixd.engine.status import Incident, ResourceView, Status
 from strixd.engine.supervise import Restart, paced, verdict
 from strixd.engine.wish import Wish
 from strixd.errors import StrixdError
@@ -69,6 +69,9 @@ class Reconciler:
         self._holds.clear()
         self._runs.clear()
         self.settings.lift()
+
+    def incidents(self) -> tuple[Incident, ...]:
+        return self._incidents.newest_first
 
     def status(self) -> Status:
         return self._status or self._compose()

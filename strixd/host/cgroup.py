@@ -6,6 +6,9 @@ gone may still hold the GPU.
 
 from __future__ import annotations
 
+import os
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
@@ -24,7 +27,24 @@ def survivors(group: str, root: Path = ROOT) -> tuple[str, ...]:
 def titles(group: str, root: Path = ROOT) -> tuple[str, ...]:
     """Their command lines, which some programs use to say what they do ("ray::IDLE")."""
     members = _members(root / group.strip("/")) if group.strip("/") else []
-    return tuple(filter(None, (_read(Path("/proc") / pid / "cmdline").replace("\0", " ").strip() for pid in members)))
+    return tuple(filter(None, map(_title, members)))
+
+
+def interrupt(group: str, title: str, root: Path = ROOT) -> None:
+    """SIGINT to those whose command line begins with `title`. The number is pinned before the title is read, so that
+    the signal reaches no later process of that number."""
+    for pid in _members(root / group.strip("/")) if group.strip("/") else []:
+        with suppress(ProcessLookupError):
+            pinned = os.pidfd_open(int(pid))
+            try:
+                if _title(pid).startswith(title):
+                    signal.pidfd_send_signal(pinned, signal.SIGINT)
+            finally:
+                os.close(pinned)
+
+
+def _title(pid: str) -> str:
+    return _read(Path("/proc") / pid / "cmdline").replace("\0", " ").strip()
 
 
 def _members(folder: Path) -> list[str]:

@@ -104,6 +104,10 @@ class Systemd:
         if not await self._over(name, group, KILL):
             raise Rejected(f"Cannot {doing}: not killed: {_names(group)}", hint=f"systemctl status {name}")
 
+    async def interrupt(self, name: str, title: str) -> None:
+        group = await self._bus.get(Remote(SERVICE, unit_path(name), RUN), "ControlGroup", doing=f"look at {name}")
+        cgroup.interrupt(group, title)
+
     async def programs(self, name: str) -> tuple[str, ...]:
         group = await self._bus.get(Remote(SERVICE, unit_path(name), RUN), "ControlGroup", doing=f"look at {name}")
         return cgroup.titles(group)

@@ -68,6 +68,7 @@ class Desired:
     settings: str  # hash of what must agree between nodes
     version: str
     retry_after: float
+    restart: str = ""  # the run of the unit that is to be followed by another
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,9 @@ class Ray:
             return Plan(self.name, condition="waiting", why=f"{unit.name} is {unit.active}")
         if unit.active != "active":
             return _down(self.name, desired, observed)
+        if unit.invocation == desired.restart:
+            steps = (workload.Stop(unit.name, "ordered"), workload.Start(unit.name, "ordered"))
+            return Plan(self.name, steps, "waiting", "a restart is ordered")
         return _membership(self.name, desired, observed)
 
 
