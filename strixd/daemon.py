@@ -17,7 +17,9 @@ from functools import partial
 from pathlib import Path
 
 from strixd import __version__, config, messages
+from strixd.api import metrics, wire
 from strixd.api.listen import bind, inherited
+from strixd.api.scrape import Scrape
 from strixd.api.server import Server
 from strixd.engine import memory
 from strixd.engine.engine import Engine
@@ -48,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="strixd", description="Keep one large model answering (see strixd-cli).")
     parser.add_argument("--config", default="", metavar="FILE", help=f"default {config.EXPECTED_AT}")
-    where = os.environ.get("STRIXD_SOCKET", "/run/strixd/io.strixd")
+    where = os.environ.get("STRIXD_SOCKET", wire.ADDRESS)
     parser.add_argument("--socket", default=where, metavar="PATH", help="the control socket, unless systemd passes it")
     parser.add_argument("--simulate", action="store_true", help="a node in memory: no root, D-Bus or network")
     parser.add_argument("--debug", action="store_true", help="log everything that is read")
@@ -91,10 +93,17 @@ async def _run(options: argparse.Namespace, host: Host, notify: Notify) -> None:
             tasks.create_task(host.watch(loop.wake), name="watch")
             tasks.create_task(loop.run(), name="reconcile")
             tasks.create_task(Server(engine, listener).run(), name="serve")
+            _measure(tasks, loop, wire.metrics_beside(options.socket))
             tasks.create_task(_narrate(engine, notify), name="narrate")
     except asyncio.CancelledError:
         await last_look(host, loop.wish, engine.status())
         raise
+
+
+def _measure(tasks: asyncio.TaskGroup, loop: Reconciler, path: str) -> None:
+    scrape = Scrape(partial(metrics.page, loop))
+    tasks.create_task(scrape.on_unix(path), name="metrics")
+    tasks.create_task(scrape.on_tcp(lambda: loop.wish.file.config.metrics.listen, loop.changed), name="metrics by TCP")
 
 
 async def _narrate(engine: Engine, notify: Notify) -> None:

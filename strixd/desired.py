@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid5
 
-from strixd import __version__, fence
+from strixd import __version__, fence, occupied
 from strixd.config import Config, Node, settings_hash
 from strixd.fabric import Fabric
 from strixd.orders import Orders
 from strixd.ports import Profile, Zone
 from strixd.quadlet import Container
-from strixd.resources import cmdline, drain, firewall, image, mtu, network, ray, vllm
+from strixd.resources import cmdline, drain, firewall, image, memory, mtu, network, ray, vllm
 
 SETTINGS = "/etc/strixd"
 CLUSTER_KEY = f"{SETTINGS}/cluster.key"
@@ -33,6 +33,7 @@ class Desired:
     cmdline: cmdline.Desired
     firewall: firewall.Desired
     network: network.Desired
+    memory: memory.Desired
     image: image.Desired
     ray: ray.Desired
     vllm: vllm.Desired | None
@@ -45,6 +46,7 @@ def derive(config: Config, node: Node, orders: Orders, card: str = "") -> Desire
         cmdline=_cmdline(config, orders),
         firewall=_firewall(config, node, fabric),
         network=_network(config, node, orders, fabric),
+        memory=memory.Desired(config.model.memory_reserve_bytes),
         image=image.Desired(config.image.reference, config.image.pull, orders.update_after),
         ray=_ray(config, node, orders, fabric),
         vllm=_vllm(config, node, orders, fabric) if node.role == "head" else None,
@@ -226,11 +228,13 @@ def _vllm(config: Config, node: Node, orders: Orders, fabric: Fabric) -> vllm.De
         local=f"{config.model.folder}/{model}",
         path=f"/models/{model}",
         url=api_url(config),
+        listen=occupied.Seat(config.model.listen, config.model.port, "[model] port"),
         key=CLUSTER_KEY if _tokens(config) else "",
         api_key=API_KEY if _open(config) else "",
         fabric=fabric,
         management=config.fabric.management,
         retry_after=orders.at,
+        grows=(config.model.folder, CACHE),
         drain=drain.Desired(config.model.drain, orders.drained, orders.restart_vllm),
     )
 

@@ -30,12 +30,14 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
     from strixd.host.hub import HuggingFace
     from strixd.host.journal import Journald
     from strixd.host.link import KernelLinks, LinkEvents
+    from strixd.host.listeners import KernelListeners
     from strixd.host.login import Login
     from strixd.host.networkmanager import NetworkManager
     from strixd.host.ray import RayByProbe
     from strixd.host.systemd import Systemd
     from strixd.host.vllm import VllmApi
     from strixd.host.watchfiles import FileWatch
+    from strixd.host.work import Workloads
 
     async with Bus() as bus:
         links, network = KernelLinks(), NetworkManager(bus, time=rollback)
@@ -69,8 +71,10 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
             files=LocalFiles(),
             ray=cluster,
             model=model,
+            work=Workloads(),
             journal=Journald(),
             hub=HuggingFace(),
+            listeners=KernelListeners(),
             now=time.time,
             sleep=asyncio.sleep,
             watch=watch,

@@ -42,8 +42,10 @@ class Step(Protocol):
 class Plan:
     """What one resource must do (`steps`), or why there is nothing to do although it is not ok (`condition`, `why`,
     and what a person can do about it: `hint`). `facts` says in words what was observed. `interface`: the one network
-    interface that the plan is about, also when there are no steps. `cause`: why there are steps although nobody changed
-    anything."""
+    interface that the plan is about, also when there are no steps. `cause`: why there are steps although nobody
+    changed anything. `calm`: seconds for which all that it needs must have been ok before the steps are taken: they
+    may be for the echo of what is mended already. `again`: seconds until one must look again, 0 when the end of it
+    gives a sign or can wait."""
 
     resource: str
     steps: tuple[Step, ...] = ()
@@ -53,6 +55,8 @@ class Plan:
     facts: tuple[str, ...] = ()
     interface: str = ""
     cause: str = ""
+    calm: float = 0.0
+    again: float = 0.0
 
 
 D = TypeVar("D", contravariant=True)

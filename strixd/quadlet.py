@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 FOLDER = "/run/containers/systemd"
+SLICE = "strixd-workload.slice"
+OOM_SCORE = 900
+"""For every process of a container: the kernel's first choice when the host has no memory left, whoever took it last
+(GPU memory does not show in a process's size). Ray gives its workers, the ranks among them, 1000: they go first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,12 @@ def render(container: Container) -> str:
             *_container(container),
             "",
             "[Service]",
-            "Slice=strixd-workload.slice",
+            f"Slice={SLICE}",
             "Restart=no",
             "KillMode=mixed",
+            # With one rank dead the model is dead: the kernel ends the whole unit at once, and its result says why.
+            # Not systemd's default here, which for a delegated group (Quadlet) is to go on and say nothing.
+            "OOMPolicy=kill",
             "LimitMEMLOCK=infinity",
             "TimeoutStopSec=20",
             "SuccessExitStatus=143",  # how a container ends that was asked to stop
@@ -82,6 +89,7 @@ def _container(container: Container) -> tuple[str, ...]:
         "Ulimit=memlock=-1:-1",
         "Ulimit=nofile=1048576:1048576",
         "PodmanArgs=--pids-limit=-1",
+        f"PodmanArgs=--oom-score-adj={OOM_SCORE}",
         *(("RunInit=true",) if container.init else ()),
         *(f"PodmanArgs={argument}" for argument in container.podman),
         *(f"AddDevice={device}" for device in container.devices),

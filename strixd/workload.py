@@ -109,6 +109,11 @@ SIGNALLED = 128  # podman's exit status for a container whose process died of a 
 UP = ("active", "activating", "reloading")
 
 
+def down(unit: Unit) -> bool:
+    """It does not run, is not about to, and is not on its way to its end."""
+    return unit.active in ("inactive", "failed")
+
+
 def replace(container: Container, *, before: str | None, unit: Unit, why: str) -> tuple[Step, ...]:
     """The steps to a unit that runs with exactly this text."""
     text = render(container)
@@ -123,6 +128,11 @@ def start(unit: Unit, why: str) -> tuple[Step, ...]:
     return (*reread, Start(unit.name, why))
 
 
+def restart(unit: Unit, why: str) -> tuple[Step, ...]:
+    """The steps to another run of a unit that runs."""
+    return (Stop(unit.name, why), *start(unit, why))
+
+
 def remove(name: str, path: str, *, before: str | None, unit: Unit) -> tuple[Step, ...]:
     """The steps to no unit at all."""
     stop: tuple[Step, ...] = (Stop(name, "no longer wanted"),) if unit.active in UP else ()
@@ -133,6 +143,8 @@ def ended(unit: Unit) -> str:
     """How the last run ended, in words; "" when there was none."""
     if not unit.invocation:
         return ""
+    if unit.result == "oom-kill":
+        return "killed because memory ran out, the workload's or the host's (strixd-cli status, memory)"
     if unit.result in ("signal", "core-dump"):
         return f"killed by signal {unit.status}"
     if unit.status > SIGNALLED:

@@ -1,9 +1,13 @@
-"""Where the control socket comes from: handed over by systemd, or bound here when --socket names a path."""
+"""Where the control socket comes from: handed over by systemd, or bound here when --socket names a path. The sockets of
+the metrics are bound here, too."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import errno
 import fcntl
+import logging
 import os
 import socket
 import stat
@@ -15,6 +19,8 @@ from strixd.errors import Refused, Unavailable
 
 _FIRST: Final = 3  # SD_LISTEN_FDS_START
 _BACKLOG: Final = 1024
+_SCARCE: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_LOG = logging.getLogger(__name__)
 
 
 def inherited(environ: MutableMapping[str, str] = os.environ) -> socket.socket | None:
@@ -49,6 +55,48 @@ def bind(path: str) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def bind_tcp(address: str) -> socket.socket:
+    """A listening socket at IP:PORT or [IPv6]:PORT. Raises Unavailable when it cannot be made."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, int(port)))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        hint = f"ss -ltnp 'sport = :{port}'    tells who listens there; [metrics] listen in cluster.toml names another"
+        raise Unavailable(f"Cannot listen on {address}: {error.strerror or error}", hint=hint) from None
+    return listener
+
+
+async def accept(listener: socket.socket) -> socket.socket | None:
+    """The next client, or None where another took it, or after a second's rest where the system has no room for one.
+    asyncio's own sock_accept, when it is cancelled as a client comes, loses it unclosed (Python 3.11)."""
+    try:
+        await _readable(listener)
+        client, _ = listener.accept()
+    except BlockingIOError:
+        return None
+    except OSError as error:
+        if error.errno not in _SCARCE:
+            raise
+        _LOG.warning("Cannot accept a connection: %s", error.strerror)
+        await asyncio.sleep(1)
+        return None
+    return client
+
+
+async def _readable(listener: socket.socket) -> None:
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(listener, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(listener)
 
 
 @contextlib.contextmanager

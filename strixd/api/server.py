@@ -7,7 +7,6 @@ tasks.create_task(server.run())      # until cancelled; a bug in any handler end
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import socket
 from collections import Counter
@@ -16,12 +15,12 @@ from typing import Final
 from strixd.api import wire
 from strixd.api.access import Access, Peer, peer_of
 from strixd.api.connection import Connection, Limits, Pool, Service
+from strixd.api.listen import accept
 from strixd.engine.door import Door
 from strixd.errors import Unavailable
 
 PLACES: Final = 640  # for all users but root; with root's own below the usual limit of 1024 descriptors
 PER_USER: Final = 256
-_SCARCE: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _LOG = logging.getLogger(__name__)
 
 
@@ -64,21 +63,10 @@ class Server:
         self._listener.setblocking(False)
         async with asyncio.TaskGroup() as tasks:
             while True:
-                client = await self._accept()
+                client = await accept(self._listener)
                 if client is not None and (peer := self._admit(client)) is not None:
                     tasks.create_task(self._serve(client, peer))
                 await asyncio.sleep(0)  # a burst of connections must not have the loop alone
-
-    async def _accept(self) -> socket.socket | None:
-        try:
-            client, _ = await asyncio.get_running_loop().sock_accept(self._listener)
-        except OSError as error:
-            if error.errno not in _SCARCE:
-                raise
-            _LOG.warning("Cannot accept a connection: %s", error.strerror)
-            await asyncio.sleep(1)
-            return None
-        return client
 
     def _admit(self, client: socket.socket) -> Peer | None:
         client.setblocking(False)

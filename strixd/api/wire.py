@@ -15,8 +15,14 @@ from strixd.errors import Refused, StrixdError
 INTERFACE = "io.strixd"
 SERVICE = "org.varlink.service"
 ADDRESS = "/run/strixd/io.strixd"  # unless --socket or STRIXD_SOCKET names another
+METRICS = "/run/strixd/metrics.sock"
 MOST = 1 << 20  # bytes of one message
 Message = dict[str, object]
+
+
+def metrics_beside(address: str) -> str:
+    """Where the metrics of the strixd with this control socket are."""
+    return METRICS if address == ADDRESS else f"{address}.metrics"
 
 
 class Fault(Exception):

@@ -61,7 +61,7 @@ def replies(
     dropped = 0.0  # when; 0: it is not
     while True:
         try:
-            with _connect(path, dropped) as connection:
+            with connect(path, dropped) as connection:
                 for reply in _ask(connection, method, parameters(), more=more):
                     dropped = 0.0 if reply is not None else dropped
                     yield reply
@@ -76,7 +76,8 @@ def replies(
         time.sleep(0.1)
 
 
-def _connect(path: str, dropped: float) -> socket.socket:
+def connect(path: str, dropped: float = 0.0) -> socket.socket:
+    """`dropped`: when it last was there. Raises Unavailable; Dropped when it is gone for the moment."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(path)
@@ -94,8 +95,8 @@ def _unreachable(path: str, error: OSError) -> Unavailable:
         FileNotFoundError: "there is no such socket",
         ConnectionRefusedError: "nobody listens there",
     }.get(type(error)) or (os.strerror(error.errno) if error.errno else str(error))
-    own = path == wire.ADDRESS
-    hint = f"{_RUNS}\n{_OPENS}" if own else "--socket or STRIXD_SOCKET names the socket; is this the right one?"
+    hints = {wire.ADDRESS: f"{_RUNS}\n{_OPENS}", wire.METRICS: _RUNS}
+    hint = hints.get(path, "--socket or STRIXD_SOCKET names the socket; is this the right one?")
     return Unavailable(f"Cannot reach strixd at {path}: {words}", hint=hint)
 
 

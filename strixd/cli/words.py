@@ -179,6 +179,14 @@ COMMANDS = (
         examples=("strixd-cli watch",),
     ),
     Command(
+        "metrics",
+        "metrics:metrics",
+        "what Prometheus is told, as OpenMetrics",
+        detail="From /run/strixd/metrics.sock. Counters begin at zero with the daemon. Prometheus finds the same at "
+        "the address that [metrics] listen in cluster.toml names, if it does.",
+        examples=("strixd-cli metrics | grep incidents",),
+    ),
+    Command(
         "wait",
         "follow:wait",
         "wait until this node is in a phase",

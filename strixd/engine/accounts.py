@@ -1,4 +1,8 @@
-"""Keeps account of incidents: begun when an answering model no longer answers although nobody asked for a change."""
+"""Keeps account of incidents: begun when an answering model no longer answers although nobody asked for a change.
+
+What is kept on disk outlives a restart of strixd and of the host: under which wish the model last answered, in which
+boot and by which run, and an incident that is not over.
+"""
 
 from __future__ import annotations
 
@@ -8,81 +12,123 @@ from dataclasses import replace
 
 from strixd import messages
 from strixd.engine import incident, memory
-from strixd.engine.status import Incident, ResourceView
+from strixd.engine.incident import HOST, Blame
+from strixd.engine.memory import Answered, Book
+from strixd.engine.status import Incident, Moment, ResourceView
 from strixd.engine.wish import Wish
 from strixd.errors import StrixdError
-from strixd.plan import Plan
+from strixd.plan import Plan, Step
 from strixd.ports import Host
+from strixd.resources import vllm
+from strixd.workload import Start
 
 log = logging.getLogger("strixd")
 
 
 class Incidents:
-    """`started`: when the model was last started."""
+    """Fed by the one loop: what each pass sees and does, and its end."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._now: Incident | None = None
-        self._past: tuple[Incident, ...] = ()
-        self._answered_under: object = None
-        self._failed: tuple[str, str] = ("", "")
+        self._book = self._kept = Book()
+        self._failed: Blame | None = None
         self._guessed = False
-        self.started = 0.0
+        self._moments: tuple[Moment, ...] = ()
 
     @property
     def last(self) -> Incident | None:
-        return self._now or (self._past[-1] if self._past else None)
+        return self._book.now or (self._book.past[-1] if self._book.past else None)
 
     @property
     def newest_first(self) -> tuple[Incident, ...]:
-        """All that are kept, the open one among them."""
-        return (*((self._now,) if self._now else ()), *reversed(self._past))
+        """All that are kept, the open one before the others."""
+        return (*((self._book.now,) if self._book.now else ()), *reversed(self._book.past))
 
     async def load(self) -> None:
-        self._past = await memory.load_incidents(self._host.files)
+        self._book = self._kept = await memory.load_book(self._host.files)
 
     def look_again(self) -> None:
         """A pass begins."""
-        self._failed = ("", "")
+        self._failed, self._moments = None, ()
 
     def suspect(self, plan: Plan | None) -> None:
         """The first thing on the way to an answer that is not as it should be is the cause."""
         if plan and plan.condition in ("blocked", "held", "stuck") and plan.resource in incident.PATH:
-            self._failed = self._failed if self._failed[0] else (plan.resource, plan.why)
+            self._failed = self._failed or Blame(plan.resource, plan.why)
 
-    async def account(self, wish: Wish, views: Mapping[str, ResourceView], at: float) -> None:
-        """A pass that began at `at` is over."""
-        vllm, under = views.get("vllm"), wish.basis()
-        if wish.orders.drained:
-            self._now = self._answered_under = None
-        elif vllm is not None and vllm.condition == "ok" and wish.orders.model:
-            self._answered_under = under
-            await self._close()
-        elif under != self._answered_under:
-            self._now = None
-        elif self._now is None:
-            self._begin(views, at)
-        elif self._failed[0] and self._guessed:
-            resource, cause = self._failed
-            self._now, self._guessed = replace(self._now, resource=resource, cause=cause), False
-        self._now = self._now and incident.started(self._now, self.started)
-
-    def _begin(self, views: Mapping[str, ResourceView], at: float) -> None:
-        """Seen in the middle of its end, a unit does not tell yet how it ended: then the cause is a guess."""
-        self._guessed = not self._failed[0]
-        self._now = incident.begin(views, *self._failed, now=at)
-        if begun := self._now:
-            extra = messages.fields("INCIDENT_BEGAN", incident=begun.id)
-            log.warning("Incident %s: %s: %s", begun.id, begun.resource, begun.cause, extra=extra)
-
-    async def _close(self) -> None:
-        if self._now is None:
+    def took(self, name: str, step: Step) -> None:
+        """A step is about to be taken."""
+        if name not in ("ray", "vllm"):
             return
-        over = incident.end(self._now, self._host.now())
-        self._now, self._past = None, (*self._past, over)[-memory.KEPT :]
-        text = "Incident %s is over: the model answers again after %.1f s"
-        log.info(text, over.id, over.ended - over.began, extra=messages.fields("INCIDENT_ENDED", incident=over.id))
-        await on_disk(memory.save_incidents(self._host.files, self._past))
+        now = self._host.now()
+        self._moments += (Moment("decided", now),)
+        if isinstance(step, Start) and name == "vllm":
+            self._moments += (Moment("stopped", now), Moment("started", now))
+
+    async def account(self, wish: Wish, views: Mapping[str, ResourceView], seen: object, at: float) -> None:
+        """A pass that began at `at` is over. `seen`: the last observation of the model server."""
+        view, run = views.get("vllm"), seen if isinstance(seen, vllm.Observed) else None
+        if view is None or run is None:
+            return
+        if view.condition == "ok" and wish.orders.served:
+            self._answers(wish, run)
+        elif wish.basis() != self._book.answered.basis:
+            self._asked_otherwise()
+        elif self._book.now or not self._unasked(run):
+            self._suffers(views, run, at)
+        if self._book != self._kept:
+            self._kept = self._book
+            await on_disk(memory.save_book(self._host.files, self._book))
+
+    def _answers(self, wish: Wish, run: vllm.Observed) -> None:
+        answered = Answered(wish.basis(), self._host.identity.boot, run.unit.invocation)
+        self._book = replace(self._book, answered=answered)
+        if self._book.now:
+            loaded = Moment("loaded", run.answer.heard_at)
+            self._close(incident.mark(self._book.now, loaded), "serving", run.answer.at)
+
+    def _asked_otherwise(self) -> None:
+        """Somebody wants something else now: what comes next is no fault."""
+        self._book = replace(self._book, answered=Answered())
+        if self._book.now:
+            self._close(self._book.now, "ordered", self._host.now())
+
+    def _unasked(self, run: vllm.Observed) -> bool:
+        """The run that answered is still there and nobody has asked it yet, since strixd has just started."""
+        same = run.unit.invocation == self._book.answered.run and run.unit.active == "active"
+        return same and not run.answer.failed_at
+
+    def _suffers(self, views: Mapping[str, ResourceView], run: vllm.Observed, at: float) -> None:
+        now = self._book.now or self._begin(views, run, at)
+        if blame := self._blame(views):
+            now = incident.blamed(now, blame)
+            if self._guessed and blame.sure:
+                now, self._guessed = replace(now, resource=blame.resource, cause=blame.cause), False
+        for moment in (*self._moments, Moment("loaded", run.answer.heard_at)):
+            now = incident.mark(now, moment)
+        self._book = replace(self._book, now=now)
+
+    def _begin(self, views: Mapping[str, ResourceView], run: vllm.Observed, at: float) -> Incident:
+        """Seen in the middle of its end, a unit does not tell yet how it ended: then the cause is a guess."""
+        blame = self._blame(views) or Blame("vllm", "it stopped answering", sure=False)
+        if self._book.answered.boot != self._host.identity.boot:
+            blame = Blame(HOST, "this node has booted since the model last answered")
+        self._guessed = not blame.sure
+        begun = incident.begin(blame, min(at, run.answer.failing or at))
+        extra = messages.fields("INCIDENT_BEGAN", incident=begun.id)
+        log.warning("Incident %s: %s: %s", begun.id, begun.resource, begun.cause, extra=extra)
+        return begun
+
+    def _blame(self, views: Mapping[str, ResourceView]) -> Blame | None:
+        return self._failed or incident.lowest(views)
+
+    def _close(self, now: Incident, how: str, at: float) -> None:
+        over = incident.end(now, at, how=how)
+        self._book = replace(self._book, now=None, past=(*self._book.past, over)[-memory.KEPT :])
+        what = "the model answers again" if how == "serving" else "something else is wanted now"
+        text = "Incident %s is over: %s after %.1f s (%s: %s)"
+        extra = messages.fields("INCIDENT_ENDED", incident=over.id)
+        log.info(text, over.id, what, over.ended - over.began, over.resource, over.cause, extra=extra)
 
 
 async def on_disk(saving: Awaitable[None]) -> None:

@@ -1,34 +1,70 @@
-"""An incident: from the first bad sign after the model had answered to the first good completion. Pure."""
+"""An incident: from the first bad sign after the model had answered to the first good completion. Pure.
+
+Its cause is the lowest layer that was seen amiss until the model was started again, since one fault explains the next;
+a node that has booted since the model last answered explains them all.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from strixd.engine.status import Incident, Moment, ResourceView
 
 PATH = ("network", "firewall", "image", "ray", "vllm")
 """What an answer depends on, in the order in which one fault explains the next."""
+HOST = "host"  # stands for the machine where a resource would be named
+LATER = ("loaded", "serving")  # moments that a further start makes void
 
 
-def begin(views: Mapping[str, ResourceView], resource: str, cause: str, *, now: float) -> Incident | None:
-    """None while all is well. `resource`, `cause`: the first workload found ended, or failure, of this pass; without
-    one the lowest layer that is not ok is the cause."""
-    bad = [views[name] for name in PATH if name in views and views[name].condition != "ok"]
-    if not bad:
-        return None
-    if not resource:
-        resource, cause = bad[0].name, bad[0].why
-    return Incident(uuid4().hex[:8], resource, cause, began=now, ended=0.0, moments=(Moment("noticed", now),))
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """A resource and what was seen of it. `sure`: found ended, or failed; else only not yet ok."""
+
+    resource: str
+    cause: str
+    sure: bool = True
 
 
-def started(incident: Incident, at: float) -> Incident:
-    """`at`: when the model was last started; counts if that was after the first bad sign and is not yet noted."""
-    if at < incident.began or Moment("started", at) in incident.moments:
+def lowest(views: Mapping[str, ResourceView]) -> Blame | None:
+    """None while all is well."""
+    bad = next((views[name] for name in PATH if name in views and views[name].condition != "ok"), None)
+    return Blame(bad.name, bad.why, sure=False) if bad else None
+
+
+def begin(blame: Blame, now: float) -> Incident:
+    return Incident(
+        uuid4().hex[:8], blame.resource, blame.cause, began=now, ended=0.0, moments=(Moment("noticed", now),)
+    )
+
+
+def blamed(incident: Incident, blame: Blame) -> Incident:
+    """A lower layer explains what was seen first, as long as nothing has been started again."""
+    order = (HOST, *PATH)
+    if at(incident, "started") or order.index(blame.resource) >= order.index(incident.resource):
         return incident
-    return replace(incident, moments=(*incident.moments, Moment("started", at)))
+    return replace(incident, resource=blame.resource, cause=blame.cause)
 
 
-def end(incident: Incident, now: float) -> Incident:
-    return replace(incident, ended=now, moments=(*incident.moments, Moment("answering", now)))
+def mark(incident: Incident, moment: Moment) -> Incident:
+    """Only the first of each name counts, but for "started": the last start is what led to the answer."""
+    if moment.at < incident.began or moment in incident.moments:
+        return incident
+    if moment.name != "started":
+        return incident if at(incident, moment.name) else _added(incident, moment)
+    kept = tuple(each for each in incident.moments if each.name not in ("started", *LATER))
+    return _added(replace(incident, moments=kept, starts=incident.starts + 1), moment)
+
+
+def at(incident: Incident, name: str) -> float:
+    """When that was, 0 when it was not."""
+    return next((each.at for each in incident.moments if each.name == name), 0.0)
+
+
+def end(incident: Incident, now: float, *, how: str = "serving") -> Incident:
+    return replace(mark(incident, Moment(how, now)), ended=now)
+
+
+def _added(incident: Incident, moment: Moment) -> Incident:
+    return replace(incident, moments=tuple(sorted((*incident.moments, moment), key=lambda each: each.at)))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from strixd.engine.status import Incident, Moment
 from strixd.errors import Refused, StrixdError
@@ -20,6 +21,24 @@ ORDERS = "/var/lib/strixd/orders.json"
 INCIDENTS = "/var/lib/strixd/incidents.json"
 LAST_GOOD = "/var/lib/strixd/last-good.toml"
 KEPT = 50  # incidents
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """When the model last answered: under which wish (a hash), in which boot of this host, and by which run."""
+
+    basis: str = ""
+    boot: str = ""
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """The account of incidents: the one that is not over, and those that are, oldest first."""
+
+    answered: Answered = Answered()
+    now: Incident | None = None
+    past: tuple[Incident, ...] = ()
 
 
 async def load_orders(files: Files) -> Orders:
@@ -39,18 +58,25 @@ async def save_orders(files: Files, orders: Orders) -> None:
     await files.write(ORDERS, json.dumps(asdict(orders)), mode=0o600)
 
 
-async def load_incidents(files: Files) -> tuple[Incident, ...]:
-    """A history that cannot be read is said and begun anew: it decides nothing."""
+async def load_book(files: Files) -> Book:
+    """An account that cannot be read is said and begun anew: it decides nothing."""
     try:
-        raw = json.loads(await files.read(INCIDENTS) or "[]")
-        return tuple(Incident(**{**one, "moments": tuple(Moment(**m) for m in one["moments"])}) for one in raw)
-    except (StrixdError, ValueError, TypeError, KeyError, RecursionError) as error:
-        log.warning("Cannot read the history in %s, which begins anew: %r", INCIDENTS, error)
-        return ()
+        raw = json.loads(await files.read(INCIDENTS) or "{}")
+        kept: dict[str, Any] = {"past": raw} if isinstance(raw, list) else raw  # as strixd 0.1 wrote it
+        book = Book(**kept)
+        now = _incident(book.now) if book.now else None
+        return Book(Answered(**kept.get("answered", {})), now, tuple(map(_incident, book.past)))
+    except (StrixdError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        log.warning("Cannot read the incidents in %s, which begin anew: %r", INCIDENTS, error)
+        return Book()
 
 
-async def save_incidents(files: Files, incidents: tuple[Incident, ...]) -> None:
-    await files.write(INCIDENTS, json.dumps([asdict(one) for one in incidents[-KEPT:]]), mode=0o644)
+def _incident(raw: Any) -> Incident:
+    return Incident(**{**raw, "moments": tuple(Moment(**moment) for moment in raw["moments"])})
+
+
+async def save_book(files: Files, book: Book) -> None:
+    await files.write(INCIDENTS, json.dumps(asdict(book)), mode=0o644)
 
 
 async def save_last_good(files: Files, text: str) -> None:

@@ -21,13 +21,13 @@ from strixd.engine.hold import Hold, hold
 from strixd.engine.reboot import Reboots
 from strixd.engine.settings import Settings
 from strixd.engine.status import Incident, ResourceView, Status
-from strixd.engine.supervise import Restart, paced, verdict
+from strixd.engine.supervise import Attempt, GiveUp, Keep, over, paced, verdict, well
+from strixd.engine.tally import Tally
 from strixd.engine.wish import Wish
 from strixd.errors import StrixdError
 from strixd.plan import Plan, Resource, Step
 from strixd.ports import Host
 from strixd.resources import network
-from strixd.workload import Start
 
 log = logging.getLogger("strixd")
 
@@ -54,11 +54,12 @@ class Reconciler:
         self._views: dict[str, ResourceView] = {}
         self._seen: dict[str, object] = {}
         self._holds: dict[str, Hold] = {}
-        self._runs: dict[str, tuple[object, tuple[float, ...]]] = {}
+        self._runs: dict[str, tuple[object, tuple[Attempt, ...]]] = {}
         self._incidents = Incidents(host)
         self._moved = self._since = host.now()
         self._status: Status | None = None
         self._reboots = Reboots(host)
+        self.tally = Tally(host.now())
 
     def wake(self, reason: str) -> None:
         log.debug("Looking again: %s", reason)
@@ -92,7 +93,9 @@ class Reconciler:
         await self._incidents.load()
         await self.settings.load()
         while True:
-            await self._pass()
+            with self.tally.timed():
+                await self._pass()
+            self.tally.saw(self.status(), self._seen)
             self._beat()
             await self.host.sleep(BREATH)
             await self._rest()
@@ -128,7 +131,7 @@ class Reconciler:
             del self._views[name]
         if before != {name: (view.condition, view.why) for name, view in self._views.items()}:
             self._moved = self.host.now()
-        await self._incidents.account(self._wish, self._views, at)
+        await self._incidents.account(self._wish, self._views, self._seen.get("vllm"), at)
         self._views.update(await self._reboots.after_pass(self._wish, self._views, self._seen))
         self._passes = begun
         self._tell()
@@ -164,13 +167,15 @@ class Reconciler:
         self._incidents.suspect(plan)
         if not plan.steps:
             self._holds.pop(resource.name, None)
+            if plan.condition == "ok":
+                self._came_well(resource.name)
             return self._view(plan)
         return await self._act(resource, desired, plan)
 
     async def _act(self, resource: Resource[Any, Any], desired: object, plan: Plan) -> ResourceView:
         if self._wish.orders.paused:
             return self._view(replace(plan, condition="waiting", why="paused", hint="strixd-cli resume"))
-        if unmet := self._unmet(resource, desired):
+        if unmet := self._unmet(resource, desired, plan.calm):
             why = f"{plan.why}; {unmet}" if plan.why else unmet
             return self._view(replace(plan, condition="waiting", why=why, hint=""))
         if held := self._held(resource, desired, plan):
@@ -178,11 +183,13 @@ class Reconciler:
         self._count(resource, desired, plan)
         return self._judge(resource, desired, await begin(resource, desired, self.host, plan, self._took))
 
-    def _unmet(self, resource: Resource[Any, Any], desired: object) -> str:
+    def _unmet(self, resource: Resource[Any, Any], desired: object, calm: float) -> str:
         for name in resource.needs(desired):
             view = self._views.get(name)
             if view is None or view.condition != "ok":
                 return f"waits for {name}" + (f": {view.why}" if view else "")
+            if 0 <= self.host.now() - view.since < calm:
+                return f"waits until {name} has been well for {calm:.0f} s"
         return ""
 
     def _held(self, resource: Resource[Any, Any], desired: object, plan: Plan) -> ResourceView | None:
@@ -190,17 +197,30 @@ class Reconciler:
         held = self._holds.get(resource.name)
         if held and held.holds((desired, plan.steps), now):
             return views.held(resource.name, held, plan, now)
-        key, starts = self._runs.get(resource.name, (None, ()))
-        pace = verdict(starts, now) if key == desired and paced(plan.steps) else None
-        if not isinstance(pace, Restart):
+        key, history = self._runs.get(resource.name, (None, ()))
+        if key != desired or not paced(plan.steps):
             return None
-        return replace(self._view(replace(plan, condition="held")), next_try=now + pace.after)
+        self._runs[resource.name] = (key, history := over(history, now))
+        pace = verdict(history, now)
+        if isinstance(pace, Keep):
+            return None
+        if isinstance(pace, GiveUp):
+            hint = plan.hint or "strixd-cli status; strixd-cli apply tries at once"
+            plan = replace(plan, condition="stuck", why=f"{plan.why}: {pace.why}", hint=hint)
+        else:
+            plan = replace(plan, condition="held")
+        return replace(self._view(plan), next_try=now + pace.after)
 
     def _count(self, resource: Resource[Any, Any], desired: object, plan: Plan) -> None:
         if not paced(plan.steps):
             return
-        key, starts = self._runs.get(resource.name, (desired, ()))
-        self._runs[resource.name] = (desired, (*(starts if key == desired else ()), self.host.now())[-10:])
+        key, history = self._runs.get(resource.name, (desired, ()))
+        attempt = Attempt(self.host.now())
+        self._runs[resource.name] = (desired, (*(history if key == desired else ()), attempt)[-20:])
+
+    def _came_well(self, name: str) -> None:
+        if run := self._runs.get(name):
+            self._runs[name] = (run[0], well(run[1], self.host.now()))
 
     def _judge(self, resource: Resource[Any, Any], desired: object, begun: Begun) -> ResourceView:
         name, failure = resource.name, begun.failure
@@ -216,8 +236,8 @@ class Reconciler:
     def _took(self, name: str, doing: str, step: Step) -> None:
         self._beat()
         views.log_step(name, doing, step, self._begun)
-        if isinstance(step, Start) and name == "vllm":
-            self._incidents.started = self.host.now()
+        self._incidents.took(name, step)
+        self.tally.took(step)
         self._tell_change()
 
     def _view(self, plan: Plan) -> ResourceView:

@@ -23,7 +23,8 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class ResourceView:
-    """One resource after a pass. `since`: when it came into this condition; `next_try`: 0, or when a hold ends."""
+    """One resource after a pass. `since`: when it came into this condition; `next_try`: 0, or when a hold
+    ends, or what blocks it is looked at again."""
 
     name: str
     condition: Condition
@@ -82,7 +83,8 @@ class ModelView:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One point of an incident: noticed, stopped, started, answering."""
+    """One point of an incident: noticed (the first bad sign), decided (the first step), stopped (no process of the
+    old run is left), started, loaded (the server listens), serving (a completion), ordered (a new wish)."""
 
     name: str
     at: float
@@ -90,7 +92,8 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """From the first bad sign to the first good answer. `ended` is 0 while it lasts."""
+    """From the first bad sign to the first good answer. `ended` is 0 while it lasts; `starts`: how often the model was
+    started meanwhile."""
 
     id: str
     resource: str
@@ -98,6 +101,7 @@ class Incident:
     began: float
     ended: float
     moments: tuple[Moment, ...]
+    starts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

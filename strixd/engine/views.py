@@ -35,7 +35,8 @@ def from_plan(plan: Plan, now: float) -> ResourceView:
     """A plan that still has steps although it says ok is on its way."""
     condition: Condition = "waiting" if plan.steps and plan.condition == "ok" else plan.condition
     why = plan.why or (f"to do: {plan.steps[0]}" if plan.steps else "")
-    return ResourceView(plan.resource, condition, why, plan.hint, plan.facts, now, now, steps=steps(plan))
+    again = now + plan.again if plan.again else 0.0
+    return ResourceView(plan.resource, condition, why, plan.hint, plan.facts, now, now, again, steps(plan))
 
 
 def found(plan: Plan) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from strixd.config import Config, Node
@@ -13,12 +14,14 @@ from strixd.plan import Resource
 from strixd.resources.cmdline import Cmdline
 from strixd.resources.firewall import Firewall
 from strixd.resources.image import Image
+from strixd.resources.memory import Memory
 from strixd.resources.network import Network
 from strixd.resources.ray import Ray
 from strixd.resources.vllm import Vllm
 
-RESOURCES: tuple[Resource[Any, Any], ...] = (Cmdline(), Firewall(), Network(), Image(), Ray(), Vllm())
-"""The firewall comes before the link: a profile that names a zone of ours needs the zone to be there."""
+RESOURCES: tuple[Resource[Any, Any], ...] = (Cmdline(), Firewall(), Network(), Memory(), Image(), Ray(), Vllm())
+"""The firewall comes before the link: a profile that names a zone of ours needs the zone to be there.
+The memory limit comes before what it limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class Wish:
         pairs = ((resource, getattr(desired, resource.name)) for resource in RESOURCES)
         return tuple((resource, one) for resource, one in pairs if one is not None)
 
-    def basis(self) -> object:
-        """Changes when, and only when, a person wants something else."""
-        return self.file, replace(self.orders, at=0.0)
+    def basis(self) -> str:
+        """A hash that changes when, and only when, a person wants something else."""
+        wanted = f"{self.file.config!r} {self.file.node.name} {replace(self.orders, at=0.0)!r}"
+        return sha256(wanted.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What the kernel arguments led to, read from sysfs.
+"""What the kernel arguments led to, read from sysfs, and how much memory there is.
 
 mem_info_gtt_total and mem_info_vram_total are amdgpu's, in bytes (its sysfs documentation). A group's type is
 "identity" (no translation), "DMA" or "DMA-FQ" (ABI/testing/sysfs-kernel-iommu_groups); an IOMMU that is off has no
@@ -22,6 +22,7 @@ class Sysfs:
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._sys = root / "sys"
+        self._meminfo = root / "proc/meminfo"
 
     async def effects(self) -> Effects:
         """Raises Rejected."""
@@ -29,6 +30,16 @@ class Sysfs:
             return Effects(_gpus(self._sys / "class/drm"), _iommu(self._sys), _managed(self._sys / "bus/pci/devices"))
         except (OSError, ValueError) as error:
             raise Rejected(f"Cannot read what the kernel made of its arguments: {error}") from None
+
+    async def memory(self) -> int:
+        """Raises Rejected. The unit of the file is KiB (proc_meminfo(5))."""
+        try:
+            found = re.search(r"^MemTotal: +(\d+) kB$", self._meminfo.read_text(), re.M)
+        except OSError as error:
+            raise Rejected(f"Cannot read how much memory there is: {error}") from None
+        if not found:
+            raise Rejected(f"Cannot read how much memory there is: no MemTotal in {self._meminfo}")
+        return int(found[1]) << 10
 
 
 def _gpus(folder: Path) -> tuple[Gpu, ...]:

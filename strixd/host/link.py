@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from strixd.errors import Unavailable
 from strixd.host.sessions import own_ports, ssh_ends
-from strixd.ports import Link, Session, Wake
+from strixd.ports import Counters, Link, Session, Wake
 
 T = TypeVar("T")
 
@@ -26,6 +26,11 @@ ATTEMPTS = 3
 """A dump that a change interrupts is an error to pyroute2; the next one is whole."""
 FRESH = 0.2
 """Seconds for which a reading counts; a read takes 4 ms of CPU, and a pass needs it four times."""
+COUNTED = (
+    *(f"statistics/{name}" for name in ("rx_bytes", "tx_bytes", "rx_errors", "tx_errors", "rx_dropped", "tx_dropped")),
+    "carrier_changes",
+)
+"""The files of an interface's folder, in the order of Counters."""
 ANSWER = 5.0
 """Seconds for the kernel to answer; it takes 2 ms."""
 
@@ -56,6 +61,13 @@ class KernelLinks:
 
     async def _found_now(self) -> tuple[Link, ...]:
         return await self._ask(self._read, "read the network links")
+
+    async def counters(self, interface: str) -> Counters | None:
+        """From sysfs: the kernel gives these from memory, and so without a thread."""
+        try:
+            return counters(self._sysfs / "class/net" / interface)
+        except (OSError, ValueError) as error:
+            raise Unavailable(f"Cannot read the counters of {interface}: {error}") from None
 
     async def sessions(self) -> tuple[Session, ...]:
         return await self._ask(self._sessions, "read the SSH sessions")
@@ -167,6 +179,15 @@ def drivers(sysfs: Path) -> dict[str, str]:
         if link.is_symlink():
             found[link.parent.parent.name] = link.resolve().name
     return found
+
+
+def counters(folder: Path) -> Counters | None:
+    """From an interface's folder (ABI/testing/sysfs-class-net and sysfs-class-net-statistics), which may go meanwhile.
+    Raises OSError, ValueError."""
+    try:
+        return Counters(*(int((folder / name).read_text()) for name in COUNTED))
+    except FileNotFoundError:
+        return None
 
 
 def _links(netlink: Any) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from strixd.errors import Rejected, Unavailable
 from strixd.host import cgroup
 from strixd.host.dbus import Remote, RemoteError
-from strixd.ports import Unit, Wake
+from strixd.ports import Bound, Unit, Wake
 
 if TYPE_CHECKING:
     from strixd.host.bus import Bus
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 SERVICE = "org.freedesktop.systemd1"
 ROOT = "/org/freedesktop/systemd1"
 MANAGER = Remote(SERVICE, ROOT, f"{SERVICE}.Manager")
-UNIT, RUN = f"{SERVICE}.Unit", f"{SERVICE}.Service"
+UNIT, RUN, SLICE = f"{SERVICE}.Unit", f"{SERVICE}.Service", f"{SERVICE}.Slice"
 
 RELOAD = 30.0
 """Seconds for a daemon-reload: all generators run, Quadlet's among them."""
@@ -111,6 +111,12 @@ class Systemd:
     async def programs(self, name: str) -> tuple[str, ...]:
         group = await self._bus.get(Remote(SERVICE, unit_path(name), RUN), "ControlGroup", doing=f"look at {name}")
         return cgroup.titles(group)
+
+    async def bound(self, name: str) -> Bound:
+        remote, doing = Remote(SERVICE, unit_path(name), SLICE), f"read the memory limit of {name}"
+        told = await self._bus.get(remote, "MemoryMax", doing=doing)
+        group = await self._bus.get(remote, "ControlGroup", doing=doing)
+        return Bound(told, cgroup.limit(group), cgroup.reached(group))
 
     async def reload(self) -> None:
         await self._bus.call(MANAGER, "Reload", within=RELOAD, doing="let systemd read its unit files again")

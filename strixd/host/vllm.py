@@ -1,8 +1,9 @@
 """vLLM's HTTP API: does the model answer? The proof is a completion of a few tokens in bounded time, never /health.
 
 A server with requests of its own is not asked for another: while its counters move, that is the answer, and when they
-stand still for `patience` seconds, that is the failure. The client speaks HTTP/1.0 over asyncio streams (one
-connection a request, read to its end), so that a hung server costs a timeout and no thread.
+stand still for `patience` seconds, that is the failure; for `reading` seconds while a prompt may be read, since one
+step of that can take long and moves nothing. The client speaks HTTP/1.0 over asyncio streams (one connection a
+request, read to its end), so that a hung server costs a timeout and no thread.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BODY_BYTES = 8 << 20
 QUESTION = {"prompt": "Hello", "max_tokens": 4, "temperature": 0, "ignore_eos": True}
 METRIC = re.compile(
     rb"^vllm:(num_requests_running|num_requests_waiting|generation_tokens_total|prompt_tokens_total|request_success_total"
-    rb"|kv_cache_usage_perc|gpu_cache_usage_perc)(?:\{.*\})? (\S+)",
+    rb"|time_to_first_token_seconds_count|kv_cache_usage_perc|gpu_cache_usage_perc)(?:\{.*\})? (\S+)",
     re.MULTILINE,
 )
 
@@ -34,29 +35,39 @@ METRIC = re.compile(
 @dataclass(frozen=True, slots=True)
 class Pace:
     """Seconds between looks: before the first answer, after a failure, with requests running, idle; between two
-    completions of an idle server; how long a completion and the metrics may take; how long counters may stand."""
+    completions of an idle server; how long a completion and the metrics may take; how long counters may stand while
+    tokens are made, and while prompts are read."""
 
     first: float = 1.0
     again: float = 2.0
-    busy: float = 5.0
+    busy: float = 2.0
     idle: float = 15.0
     ask: float = 30.0
     completion: float = 20.0
     metrics: float = 5.0
     patience: float = 20.0
+    reading: float = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
     """A reading of /metrics. `progress` differs from the last one's when the engine has done a step: tokens made,
-    prompts read, and (in the middle of a long prompt) the growth of its cache."""
+    prompts read, and (in the middle of a long prompt) the growth of its cache. `begun`: requests that have come so far
+    without a first token yet; those that were given up before it are counted for ever."""
 
     requests: int
+    begun: int
     progress: tuple[tuple[str, float], ...]
 
 
 class NoAnswer(Exception):
-    """Why there was none, in words that stay the same while the cause does."""
+    """Why there was none, in words that stay the same while the cause does. `after`: seconds for which it had been so
+    when it was certain; `heard`: something listened."""
+
+    def __init__(self, words: str, *, after: float = 0.0, heard: bool = True) -> None:
+        super().__init__(words)
+        self.after = after
+        self.heard = heard
 
 
 class VllmApi:
@@ -107,6 +118,7 @@ class Run:
         self._load: Load | None = None
         self._moved = 0.0  # by time.monotonic(), like the next
         self._asked = 0.0
+        self._given_up = 0  # requests without a first token that will never have one
 
     def pause(self, answer: Answer) -> float:
         if not answer.at:
@@ -120,10 +132,11 @@ class Run:
         try:
             seconds = await self._try(last)
         except NoAnswer as error:
-            return replace(last, failed_at=time.time(), error=str(error))
+            return failed(last, error, time.time())
         if seconds is None:
             return last
-        return Answer(at=time.time(), seconds=seconds or last.seconds)
+        now = time.time()
+        return Answer(at=now, seconds=seconds or last.seconds, heard_at=last.heard_at or now - seconds)
 
     async def _try(self, last: Answer) -> float | None:
         """How long a completion took; 0 when counters have moved; None when it is too early to say."""
@@ -131,9 +144,11 @@ class Run:
             return 0.0
         now = time.monotonic()
         if last.at and self._load and self._load.requests:
-            if now - self._moved < self._pace.patience:
+            reading = self._load.begun > self._given_up
+            if now - self._moved < (self._pace.reading if reading else self._pace.patience):
                 return None
-            raise NoAnswer(f"{self._load.requests} requests run or wait and no counter moves")
+            words = f"{self._load.requests} requests run or wait and no counter moves"
+            raise NoAnswer(words, after=now - self._moved)
         if last.at and not last.error and now - self._asked < self._pace.ask:
             return None
         return await self._complete()
@@ -144,6 +159,7 @@ class Run:
         now = time.monotonic()
         if before is None or self._load is None or not before.requests:
             self._moved = now
+            self._given_up = before.begun if before else 0
             return False
         if self._load.progress == before.progress:
             return False
@@ -168,9 +184,11 @@ class Run:
         except TimeoutError as error:
             if await self._progress():  # it is late because others are served
                 return 0.0
-            raise NoAnswer(f"no completion within {self._pace.completion:g} s") from error
+            words = f"no completion within {self._pace.completion:g} s"
+            raise NoAnswer(words, after=time.monotonic() - start) from error
         except ConnectionError as error:  # asyncio's own text of it names no cause
-            raise NoAnswer(f"no completion: {os.strerror(error.errno) if error.errno else error}") from error
+            words = f"no completion: {os.strerror(error.errno) if error.errno else error}"
+            raise NoAnswer(words, heard=not isinstance(error, ConnectionRefusedError)) from error
         except (OSError, ValueError) as error:
             raise NoAnswer(f"no completion: {error}") from error
         if status != 200:
@@ -178,6 +196,13 @@ class Run:
         if not tokens(body):
             raise NoAnswer("a completion without a token")
         return time.monotonic() - start
+
+
+def failed(last: Answer, why: NoAnswer, now: float) -> Answer:
+    """A row of failures begins with what the first of them has seen."""
+    begun = now - why.after
+    heard = last.heard_at or (begun if why.heard else 0.0)
+    return replace(last, failed_at=now, error=str(why), failing=last.failing or begun, heard_at=heard)
 
 
 async def fetch(served: Served, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
@@ -223,7 +248,9 @@ def read_load(text: bytes) -> Load | None:
     if "num_requests_running" not in sums:
         return None
     requests = int(sums.pop("num_requests_running") + sums.pop("num_requests_waiting", 0.0))
-    return Load(requests, tuple(sorted(sums.items())))
+    first_tokens = sums.pop("time_to_first_token_seconds_count", None)
+    begun = 0.0 if first_tokens is None else requests + sums.get("request_success_total", 0.0) - first_tokens
+    return Load(requests, int(begun), tuple(sorted(sums.items())))
 
 
 def tokens(body: bytes) -> int:

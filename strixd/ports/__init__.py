@@ -14,6 +14,7 @@ from typing import Any
 from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader, Effects, Gpu, Kernel, Power
 from strixd.ports.network import (
     STAGED,
+    Counters,
     Crossing,
     Crossings,
     Device,
@@ -28,17 +29,20 @@ from strixd.ports.network import (
     Way,
     Zone,
 )
-from strixd.ports.serving import Answer, Hub, Member, Model, Ray, RayReport, Served
-from strixd.ports.units import Files, Journal, Unit, Units
+from strixd.ports.serving import Answer, Holder, Hub, Listeners, Member, Model, Progress, Ray, RayReport, Served, Work
+from strixd.ports.units import NO_BOUND, Bound, Files, Journal, Unit, Units
 
 __all__ = [
     "DEFAULT_GRUB",
     "KERNEL_CMDLINE",
+    "NO_BOUND",
     "STAGED",
     "Answer",
     "Boot",
     "BootEntry",
     "BootLoader",
+    "Bound",
+    "Counters",
     "Crossing",
     "Crossings",
     "Device",
@@ -46,6 +50,7 @@ __all__ = [
     "Files",
     "Firewall",
     "Gpu",
+    "Holder",
     "Host",
     "Hub",
     "Identity",
@@ -53,12 +58,14 @@ __all__ = [
     "Kernel",
     "Link",
     "Links",
+    "Listeners",
     "Member",
     "Model",
     "Network",
     "Policy",
     "Power",
     "Profile",
+    "Progress",
     "Ray",
     "RayReport",
     "Running",
@@ -68,6 +75,7 @@ __all__ = [
     "Units",
     "Wake",
     "Way",
+    "Work",
     "Zone",
 ]
 
@@ -101,8 +109,10 @@ class Host:
     files: Files
     ray: Ray
     model: Model
+    work: Work
     journal: Journal
     hub: Hub
+    listeners: Listeners
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
     watch: Callable[[Wake], Coroutine[Any, Any, None]]

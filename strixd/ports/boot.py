@@ -62,9 +62,11 @@ class Effects:
 
 
 class Kernel(Protocol):
-    """The running kernel's own report, sysfs."""
+    """The running kernel's own report, sysfs and procfs."""
 
     async def effects(self) -> Effects: ...
+    async def memory(self) -> int:
+        """Bytes of memory that it has to give: without what the firmware keeps, and its own code."""
 
 
 class Power(Protocol):

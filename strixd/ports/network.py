@@ -30,8 +30,24 @@ class Session:
     interface: str
 
 
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What the kernel has counted of an interface since it is there; a reading that is lower is a new count."""
+
+    rx_bytes: int = 0
+    tx_bytes: int = 0
+    rx_errors: int = 0
+    tx_errors: int = 0
+    rx_dropped: int = 0
+    tx_dropped: int = 0
+    carrier_changes: int = 0
+
+
 class Links(Protocol):
     async def read(self) -> tuple[Link, ...]: ...
+    async def counters(self, interface: str) -> Counters | None:
+        """As of now; None when there is no such interface."""
+
     async def sessions(self) -> tuple[Session, ...]: ...
     async def ssh_ports(self) -> tuple[int, ...]:
         """The TCP ports by which people come in over SSH, sorted; 22 is always one."""

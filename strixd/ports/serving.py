@@ -1,4 +1,4 @@
-"""Ray, vLLM's API, and the site that models come from."""
+"""Ray, vLLM's API, the TCP ports that both listen on, and the site that models come from."""
 
 from __future__ import annotations
 
@@ -59,12 +59,33 @@ class Served:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The last looks at a served model. `at`: when a completion last came out, 0 for never in this run;
-    `seconds`: how long that took; `failed_at` and `error`: the last look that brought none, if later."""
+    `seconds`: how long that took; `failed_at` and `error`: the last look that brought none, if later, and `failing`:
+    from when on none came (the beginning of the first such look, or when counters last moved). `heard_at`: when
+    something first listened in this run, 0 for never."""
 
     at: float = 0.0
     seconds: float = 0.0
     failed_at: float = 0.0
     error: str = ""
+    failing: float = 0.0
+    heard_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How a start goes on. `moved`: when a sign of it last changed (a line written, a file grown); `worked`: when its
+    processes last used a good part of a processor. In seconds since the epoch; not before the start was first seen."""
+
+    moved: float
+    worked: float
+
+
+class Work(Protocol):
+    """What the workloads on this host do."""
+
+    async def progress(self, run: str, folders: tuple[str, ...], signs: object, seconds: float) -> Progress:
+        """`run`: the invocation that is starting; `folders`: those in which its files grow; `signs`: whatever else
+        shows progress when it differs from the last time; `seconds`: processor time spent on other nodes so far."""
 
 
 class Model(Protocol):
@@ -72,6 +93,26 @@ class Model(Protocol):
 
     async def look(self, served: Served | None) -> Answer:
         """What the watcher knows of this run; it goes on asking this one from now on (None: nobody)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A socket that listens on a TCP port of this host. `address`: "0.0.0.0" and "::" are all, "::" of IPv4 too
+    unless `v6only`. `unit`: the systemd unit in whose control group it was made, "" for none that is still there.
+    `processes`: number and name of those that live in that group; one of them has it."""
+
+    address: str
+    v6only: bool = False
+    unit: str = ""
+    processes: tuple[tuple[int, str], ...] = ()
+
+
+class Listeners(Protocol):
+    """The kernel's table of sockets."""
+
+    async def on(self, port: int) -> tuple[Holder, ...]:
+        """Who listens on this TCP port now, on whatever address. None when the kernel does not tell, too: not to know
+        who is in the way keeps nobody from trying."""
 
 
 class Hub(Protocol):

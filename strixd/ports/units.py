@@ -22,6 +22,21 @@ class Unit:
     stale: bool = False
 
 
+NO_BOUND = (1 << 64) - 1
+"""Bytes: no limit, as systemd writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How much memory a slice may take, in bytes. `told`: as systemd's manager has it; `kernel`: the limit in force,
+    None while there is no control group, NO_BOUND also where the kernel keeps none; `reached`: how often the kernel
+    had to kill for it."""
+
+    told: int = NO_BOUND
+    kernel: int | None = None
+    reached: int = 0
+
+
 class Units(Protocol):
     """systemd's manager."""
 
@@ -38,6 +53,9 @@ class Units(Protocol):
     async def programs(self, name: str) -> tuple[str, ...]:
         """The command lines of the unit's living processes, as they have titled themselves; none when it is not
         running."""
+
+    async def bound(self, name: str) -> Bound:
+        """Of a slice."""
 
     async def reload(self) -> None:
         """daemon-reload: generators run again, unit files are read again."""

@@ -14,8 +14,9 @@ from typing import ClassVar
 
 from strixd import workload
 from strixd.fabric import Fabric, Pick, pick
+from strixd.occupied import Seat, unless_taken
 from strixd.plan import Effect, Plan, Step, unguarded
-from strixd.ports import Files, Host, Member, RayReport, Unit
+from strixd.ports import Files, Holder, Host, Member, RayReport, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import image
 
@@ -84,6 +85,7 @@ class Observed:
     published: Mapping[str, str]
     now: float
     words: tuple[str, ...] = ()
+    holders: tuple[Holder, ...] = ()  # who listens on the head's port; asked there, while the unit is down
 
 
 class Ray:
@@ -110,9 +112,17 @@ class Ray:
             published=await host.ray.published(),
             now=host.now(),
             words=await host.journal.last(unit.name, unit.invocation, 5) if failed else (),
+            holders=await host.listeners.on(desired.port)
+            if desired.node == desired.head and workload.down(unit)
+            else (),
         )
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
+        """A head that cannot listen takes 41 s to say so (Ray 2.60), and listens on all addresses."""
+        seat = Seat("::", desired.port, "[cluster] ray_port")
+        return unless_taken(self._plan(desired, observed), observed.unit, seat, observed.holders)
+
+    def _plan(self, desired: Desired, observed: Observed) -> Plan:
         if desired.key and not observed.keys:
             why = f"no {desired.key}: without it Ray would obey anybody on the link"
             hint = f"strixd-cli key new on one node, then copy {desired.key} to the others"

@@ -12,13 +12,24 @@ from typing import ClassVar
 
 from strixd import workload
 from strixd.fabric import Fabric, Pick, pick
+from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, unguarded
-from strixd.ports import Answer, Host, Served, Unit
+from strixd.ports import Answer, Holder, Host, Progress, Served, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import drain, image
 from strixd.resources.ray import fingerprint, with_host
 
 NAME = "strixd-vllm"
+FAILING = 5.0
+"""Seconds of errors that count: vLLM whose engine has died ends by itself within 4 s (0.32, seen)."""
+UNPROVEN = 60.0
+"""Seconds in which a server that listens may bring errors before its first completion."""
+CALM = 20.0
+"""Seconds after which what a lost link has delayed moves again, if it ever does: TCP's next try is 13 s after 12 s."""
+STILL = 120.0
+"""Seconds in which a start that goes on writes a line, grows a file or uses a processor."""
+ONLY_WORKS = 3600.0
+"""Seconds for which processor time alone counts as progress: the longest compilation reported took 36 minutes."""
 USAGE = 2  # vllm's exit status for arguments that it does not know
 PERMANENT = (
     ("Repo id must be", "no such model: it is neither a folder below the model folder nor a name of the hub"),
@@ -40,11 +51,13 @@ class Desired:
     local: str
     path: str
     url: str
+    listen: Seat
     key: str
     api_key: str
     fabric: Fabric
     management: tuple[str, ...]
     retry_after: float
+    grows: tuple[str, ...]  # folders of this host that grow while it starts
     drain: drain.Desired = field(default_factory=drain.Desired)
 
 
@@ -62,6 +75,8 @@ class Observed:
     draining: drain.Observed = field(default_factory=drain.Observed)
     refusal: str = ""
     words: tuple[str, ...] = ()
+    progress: Progress | None = None  # None unless it runs and has not answered yet
+    holders: tuple[Holder, ...] = ()  # who listens on the API's port; asked while the unit is down
 
 
 class Vllm:
@@ -81,6 +96,7 @@ class Vllm:
         devices = desired.container.devices if desired.container else ()
         seen = await host.files.present((*devices, desired.local))
         remote = bool(desired.model) and desired.local not in seen and not running
+        answer = await host.model.look(served)
         return Observed(
             pick=pick(desired.fabric, await host.links.read(), management=desired.management),
             image=image.report(await host.files.read(image.REPORT)),
@@ -89,14 +105,19 @@ class Vllm:
             present=seen,
             keys=await fingerprint(host.files, desired.key, desired.api_key),
             api_key=bool(await fingerprint(host.files, desired.api_key)),
-            answer=await host.model.look(served),
+            answer=answer,
             now=host.now(),
             draining=draining,
             refusal=await host.hub.refusal(desired.model) if remote else "",
             words=await host.journal.last(unit.name, unit.invocation, 40) if _over(unit) else (),
+            progress=await _progress(host, desired, unit) if running and not answer.at else None,
+            holders=await host.listeners.on(desired.listen.port) if desired.container and workload.down(unit) else (),
         )
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
+        return unless_taken(self._plan(desired, observed), observed.unit, desired.listen, observed.holders)
+
+    def _plan(self, desired: Desired, observed: Observed) -> Plan:
         unit = observed.unit
         if ending := drain.plan(self.name, desired.drain, observed.draining, unit, observed.now):
             return ending
@@ -123,6 +144,15 @@ class Vllm:
         )
 
 
+async def _progress(host: Host, desired: Desired, unit: Unit) -> Progress:
+    """Ranks elsewhere tell by their nodes' records what they do."""
+    report = await host.ray.report()
+    others = [member.record for member in report.members if member.alive] if report else []
+    signs = (await host.journal.last(unit.name, unit.invocation, 1), [record.get("bytes", "") for record in others])
+    seconds = sum(float(record.get("cpu") or 0) for record in others)
+    return await host.work.progress(unit.invocation, desired.grows, signs, seconds)
+
+
 def complete(desired: Desired, observed: Observed) -> Container:
     """The container with what only this host knows."""
     assert desired.container
@@ -144,11 +174,34 @@ def _serving(name: str, desired: Desired, observed: Observed) -> Plan:
         fact = f"{desired.model} answers at {desired.url}: a completion came out in {answer.seconds:.2f} s"
         return Plan(name, facts=(fact,))
     if not answer.at:
-        why = f"{desired.model} is loading, for {observed.now - unit.since:.0f} s now"
-        facts = (f"no answer yet: {answer.error}",) if answer.error else ()
-        return Plan(name, condition="waiting", why=why, hint="strixd-cli logs vllm -f", facts=facts)
+        return _loading(name, desired, observed)
     why = f"{desired.model} has stopped answering: {answer.error}"
-    return Plan(name, condition="waiting", why=why, hint="strixd-cli logs vllm")
+    steps = workload.restart(unit, why) if answer.failed_at - answer.failing >= FAILING else ()
+    return Plan(name, steps, "held" if steps else "waiting", why, "strixd-cli logs vllm", calm=CALM)
+
+
+def _loading(name: str, desired: Desired, observed: Observed) -> Plan:
+    answer, unit = observed.answer, observed.unit
+    why = f"{desired.model} is loading, for {observed.now - unit.since:.0f} s now"
+    facts = (f"no answer yet: {answer.error}",) if answer.error else ()
+    if stalled := _stalled(observed):
+        why = f"{desired.model} does not come up: {stalled}"
+        return Plan(name, workload.restart(unit, why), "held", why, "strixd-cli logs vllm", facts, calm=CALM)
+    return Plan(name, condition="waiting", why=why, hint="strixd-cli logs vllm -f", facts=facts)
+
+
+def _stalled(observed: Observed) -> str:
+    """Why the start will not come to an end, "" while it may."""
+    answer, progress, now = observed.answer, observed.progress, observed.now
+    if answer.heard_at and answer.error.startswith("HTTP") and answer.failed_at - answer.heard_at > UNPROVEN:
+        return answer.error
+    if progress is None:
+        return ""
+    if now - max(progress.moved, progress.worked) > STILL:
+        return f"for {STILL:.0f} s it has written nothing, grown no file and used no processor"
+    if now - progress.moved > ONLY_WORKS:
+        return f"for {ONLY_WORKS / 60:.0f} min it has written nothing and grown no file, though it uses the processor"
+    return ""
 
 
 def _over(unit: Unit) -> bool:

@@ -96,6 +96,10 @@ class SimKernel:
         async with self._gate.read("kernel", "effects"):
             return effects(self._files)
 
+    async def memory(self) -> int:
+        async with self._gate.read("kernel", "memory"):
+            return 2 * HALF - self._files.vram
+
 
 class SimPower:
     """ports.Power. `begin` is called when a reboot is asked for; the process that asked does not see its end."""

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+from strixd.sim.vllm import STRANGER, Listener
 from strixd.sim.world import RAY, VLLM, World
 
 Action = Callable[[World], None]
@@ -52,6 +53,14 @@ def _ending(world: World, fault: str) -> None:
     world.serving.fault = fault
 
 
+def _port(world: World, *, taken: bool) -> None:
+    listeners = world.serving.listeners
+    if taken:
+        listeners.setdefault(8000, Listener(""))
+    elif 8000 in listeners and listeners[8000].holder == STRANGER:
+        del listeners[8000]
+
+
 WORDS: Mapping[str, tuple[str, Action]] = {
     "kill vllm": ("SIGKILL to the model server", lambda world: world.kill(VLLM)),
     "kill engine": ("SIGKILL to vLLM's engine: 500, then exit status 0", _engine),
@@ -65,6 +74,8 @@ WORDS: Mapping[str, tuple[str, Action]] = {
     "worker on": ("the other nodes come back", partial(_others, on=True)),
     "disk full": ("no file can be written", partial(_full, full=True)),
     "disk free": ("files can be written again", partial(_full, full=False)),
+    "port taken": ("a stranger listens on port 8000, unless the model does", partial(_port, taken=True)),
+    "port free": ("it has gone", partial(_port, taken=False)),
     "network down": ("NetworkManager is away", partial(_service, port="network", down=True)),
     "network up": ("NetworkManager is back", partial(_service, port="network", down=False)),
     "network restart": (

@@ -14,7 +14,8 @@ from strixd.sim.links import SimLinks
 from strixd.sim.nm_port import SimNetwork
 from strixd.sim.ray import SimRay
 from strixd.sim.units import SimUnits
-from strixd.sim.vllm import SimModel
+from strixd.sim.vllm import SimListeners, SimModel
+from strixd.sim.work import SimWork
 from strixd.sim.world import World
 
 
@@ -34,8 +35,10 @@ def simulated_host(world: World, *, rollback: float = 60.0) -> Host:
         files=SimFiles(world.disk, gate),
         ray=SimRay(world.cluster, gate),
         model=SimModel(world.serving, gate, world.clock, world.pace, world.changed),
+        work=SimWork(world.server, world.clock, gate),
         journal=SimJournal(world.systemd.lines, gate),
         hub=SimHub(world.hub, gate),
+        listeners=SimListeners(world.serving, world.cluster, gate),
         now=world.clock.now,
         sleep=world.clock.sleep,
         watch=_Watch(world, gate),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address, ip_interface
 
-from strixd.ports import Link, Session
+from strixd.ports import Counters, Link, Session
 from strixd.sim.gate import Gate
 from strixd.sim.network import NetworkManager
 
@@ -19,6 +19,12 @@ class SimLinks:
     async def read(self) -> tuple[Link, ...]:
         async with self._gate.read("links", "read"):
             return tuple(nic.link for nic in self._nm.nics.values())
+
+    async def counters(self, interface: str) -> Counters | None:
+        """No packet is simulated."""
+        async with self._gate.read("links", "counters"):
+            nic = self._nm.nics.get(interface)
+            return Counters(carrier_changes=nic.carrier_changes) if nic else None
 
     async def sessions(self) -> tuple[Session, ...]:
         async with self._gate.read("links", "sessions"):

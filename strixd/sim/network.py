@@ -42,6 +42,7 @@ class Nic:
     refused: str = ""
     reason: str = ""
     tries: int = 0
+    carrier_changes: int = 0
     applied: Profile | None = None
 
     @property
@@ -241,6 +242,7 @@ class NetworkManager:
     def carrier(self, interface: str, *, present: bool) -> None:
         """The cable goes in or out. Without it the device is let go after 4 s."""
         nic = self.nics[interface]
+        nic.carrier_changes += nic.link.carrier != present
         nic.link = replace(nic.link, carrier=present)
         self._changed(f"carrier of {interface}")
         if present:

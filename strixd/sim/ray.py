@@ -19,6 +19,7 @@ HEAD_GONE = 61.0  # seconds until a worker gives up on a head that is gone
 HEAD_REPLACED = 57.0
 BACK_FROM_CABLE = 19.5  # a worker that was declared dead exits so long after the cable is back
 PORT_TAKEN = 41.0
+PORT = 6379
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, runtime_checkable
 
 from strixd.errors import Rejected
-from strixd.ports import Unit
+from strixd.ports import NO_BOUND, Bound, Unit
 from strixd.sim.clock import Clock
 from strixd.sim.files import Disk, Line
 from strixd.sim.gate import Gate
@@ -110,11 +110,18 @@ class Systemd:
         return self.fixed | {name: text for name, text in named.items() if name}
 
     def read(self, name: str) -> Unit:
-        record = self.records.get(name)
-        if record is None:
-            return Unit(name)
-        stale = record.text is not None and self._written().get(name) != record.text
+        record = self.records.get(name) or Record(state=Unit(name))
+        read = record.text is not None or name.endswith(".slice")  # a slice is there without a file, too
+        stale = read and self._written().get(name) != record.text
         return replace(record.state, loaded=record.text is not None, stale=stale)
+
+    def bound(self, name: str) -> Bound:
+        """The limit of a slice that runs is the one that was read last."""
+        record = self.records.get(name)
+        found = re.search(r"^MemoryMax=(\d+)$", (record and record.text) or "", re.M)
+        told = int(found[1]) if found else NO_BOUND
+        inside = any(other.run and f"Slice={name}" in other.run.text for other in self.records.values())
+        return Bound(told, told if inside else None)
 
     def record(self, name: str) -> Record:
         if name not in self.records:
@@ -201,10 +208,12 @@ class Systemd:
 
 
 def unit_of(path: str) -> str | None:
-    """The unit that a file defines; Quadlet makes X.service of X.container."""
+    """The unit that a file defines; Quadlet makes X.service of X.container. Of a slice there are only drop-ins."""
     if not path.startswith(FOLDERS):
         return None
-    name = path.rpartition("/")[2]
+    folder, _, name = path.rpartition("/")
+    if folder.endswith(".slice.d"):
+        return folder.rpartition("/")[2].removesuffix(".d")
     if name.endswith(".container"):
         return name.removesuffix(".container") + ".service"
     return name if name.endswith(".service") else None
@@ -241,6 +250,10 @@ class SimUnits:
     async def programs(self, name: str) -> tuple[str, ...]:
         async with self._gate.read("units", "programs"):
             return self._systemd.programs(name)
+
+    async def bound(self, name: str) -> Bound:
+        async with self._gate.read("units", "bound"):
+            return self._systemd.bound(name)
 
     async def reload(self) -> None:
         async with self._gate.write("units", "reload"):

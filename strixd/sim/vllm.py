@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from strixd.ports import Answer, Served
+from strixd.ports import Answer, Holder, Served
 from strixd.sim.clock import Clock
 from strixd.sim.gate import Gate
 from strixd.sim.pace import Pace
-from strixd.sim.ray import Cluster
+from strixd.sim.ray import PORT, Cluster
 from strixd.sim.units import Run
 
 PLACEMENT = 1800.0  # seconds that vLLM waits for its placement group
@@ -40,6 +40,11 @@ ENDINGS = {
 }
 
 
+STILL = ("silent", "spinning")
+STRANGER = Holder("0.0.0.0", unit="stranger.service", processes=((4242, "nc"),))
+OWN = Holder("127.0.0.1", unit="strixd-vllm.service", processes=((808, "vllm"),))
+
+
 @dataclass(slots=True)
 class Listener:
     """Who listens on a port. `error`: what each completion brings; `hung`: none ever comes."""
@@ -47,13 +52,14 @@ class Listener:
     model: str
     error: str = ""
     hung: bool = False
+    holder: Holder = STRANGER
 
 
 @dataclass(slots=True)
 class Serving:
-    """The world's ports, and what goes wrong: `fault` names one of ENDINGS, or "silent" (loads for ever) or "mute"
-    (listens, and every completion kills it), for every start until it is "". `running`: seconds that the requests
-    under way still need."""
+    """The world's ports, and what goes wrong: `fault` names one of ENDINGS, or "silent" (loads for ever, doing
+    nothing), "spinning" (for ever, at full speed) or "mute" (listens, and every completion kills it), for every start
+    until it is "". `running`: seconds that the requests under way still need."""
 
     listeners: dict[int, Listener] = field(default_factory=dict)
     fault: str = ""
@@ -66,6 +72,7 @@ class Server:
     patience = 0.5
     title = "VLLM::EngineCore"
     _listener: Listener | None = None
+    _fault = ""
 
     def __init__(self, serving: Serving, cluster: Cluster, text: str) -> None:
         self._serving = serving
@@ -79,20 +86,30 @@ class Server:
     def started(self, run: Run) -> None:
         self._run = run
         self._cluster.lost.append(self._lost)
-        fault = self._serving.fault
+        fault = self._fault = self._serving.fault
         if fault in ENDINGS:
             self._end(run, ENDINGS[fault])
         elif self.port in self._serving.listeners:
             self._end(run, ENDINGS["port"])
         elif not self._cluster.session:
             self._end(run, ENDINGS["alone"])
-        elif fault != "silent":
+        elif fault not in STILL:
             self._place(run, 0.0)
 
     def ended(self) -> None:
         self._cluster.lost.remove(self._lost)
         if self._listener and self._serving.listeners.get(self.port) is self._listener:
             del self._serving.listeners[self.port]
+
+    @property
+    def works(self) -> bool:
+        """Uses a processor."""
+        return self._fault != "silent"
+
+    @property
+    def moves(self) -> bool:
+        """Writes lines, grows files."""
+        return self._fault not in STILL
 
     def _end(self, run: Run, ending: Ending) -> None:
         run.after(ending.after, lambda: run.log(ending.words))
@@ -108,7 +125,7 @@ class Server:
             run.after(1.0, lambda: self._place(run, waited + 1.0))
 
     def _listen(self, run: Run) -> None:
-        self._listener = self._serving.listeners[self.port] = Listener(self.model)
+        self._listener = self._serving.listeners[self.port] = Listener(self.model, holder=OWN)
         run.log("Application startup complete.")
         if self._serving.fault == "mute":
             self.fail(5.0)
@@ -184,10 +201,13 @@ class SimModel:
             return
         before, now = self._answer, self._clock.now()
         error = _error(served, listener, self._serving.listeners)
+        begun = now - (TIMEOUT if listener and listener.hung else 0.0)
+        heard = before.heard_at or (begun if listener else 0.0)
         if error:
-            self._answer = replace(before, failed_at=now, error=error)
+            failing = before.failing or begun
+            self._answer = replace(before, failed_at=now, error=error, failing=failing, heard_at=heard)
         else:
-            self._answer = Answer(at=now, seconds=self._pace.answer)
+            self._answer = Answer(at=now, seconds=self._pace.answer, heard_at=heard)
         if (bool(self._answer.at), self._answer.error) != (bool(before.at), before.error):
             self._changed("model")
         self._clock.after(LATER if self._answer.at and not error else SOON, lambda: self._ask(turn, served))
@@ -202,3 +222,19 @@ def _error(served: Served, asked: Listener | None, listeners: dict[int, Listener
     if asked.hung:
         return f"no completion within {TIMEOUT:.0f} s"
     return asked.error or ("" if asked.model == served.model else f"HTTP 404: the model {served.model} does not exist")
+
+
+class SimListeners:
+    """ports.Listeners."""
+
+    def __init__(self, serving: Serving, cluster: Cluster, gate: Gate) -> None:
+        self._serving = serving
+        self._cluster = cluster
+        self._gate = gate
+
+    async def on(self, port: int) -> tuple[Holder, ...]:
+        async with self._gate.read("listeners", "on"):
+            if port == PORT and self._cluster.port_taken:
+                return (STRANGER,)
+            listener = self._serving.listeners.get(port)
+            return (listener.holder,) if listener else ()

@@ -26,12 +26,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
-from strixd.ports import Host
+from strixd.ports import Holder, Host
 from strixd.sim import World, simulated_host
 from strixd.sim.vllm import Listener
 from strixd.sim.world import FABRIC
 
 T = TypeVar("T")
+STRANGER = "contract-stranger.service"
 BRIEF = 3.0  # seconds of a network checkpoint that is to run out
 
 
@@ -57,6 +58,9 @@ class Stage(Protocol):
 
     def serving(self, model: str) -> AbstractContextManager[str]:
         """A model server that answers; gives its URL."""
+
+    def listening(self, address: str, port: int) -> AbstractContextManager[None]:
+        """STRANGER, a python3, listens there meanwhile."""
 
     def gated(self, model: str) -> AbstractContextManager[None]:
         """A hub that refuses this model, and only this one."""
@@ -124,6 +128,13 @@ class Simulated:
         listeners[18000] = Listener(model)
         yield "http://127.0.0.1:18000"
         listeners.pop(18000, None)
+
+    @contextmanager
+    def listening(self, address: str, port: int) -> Iterator[None]:
+        holder = Holder(address, unit=STRANGER, processes=((4242, "python3"),))
+        self.world.serving.listeners[port] = Listener("", holder=holder)
+        yield
+        del self.world.serving.listeners[port]
 
     @contextmanager
     def gated(self, model: str) -> Iterator[None]:
@@ -206,6 +217,19 @@ class Real:
     def serving(self, model: str) -> Iterator[str]:
         with _stub("model", model) as url:
             yield url
+
+    @contextmanager
+    def listening(self, address: str, port: int) -> Iterator[None]:
+        serve = ("python3", "-m", "http.server", "--bind", address, str(port))
+        _output("systemd-run", f"--unit={STRANGER}", "--collect", *serve)
+        for _ in range(100):
+            if _output("ss", "-Hltn", f"sport = :{port}"):
+                break
+            time.sleep(0.1)
+        try:
+            yield
+        finally:
+            _output("systemctl", "stop", STRANGER)
 
     @contextmanager
     def gated(self, model: str) -> Iterator[None]:

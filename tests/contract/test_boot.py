@@ -1,4 +1,5 @@
-"""The contract of ports.BootLoader. Where nothing can change kernel arguments, that is all there is to test."""
+"""The contract of ports.BootLoader; where nothing can change kernel arguments, that is all there is to test of it. And
+of ports.Kernel, what it says of memory."""
 
 from __future__ import annotations
 
@@ -35,6 +36,10 @@ async def tool(host: Host) -> AsyncIterator[dict[str, str]]:
 
 async def test_what_runs_can_be_read(host: Host) -> None:
     assert (await host.boot.read()).running.strip()
+
+
+async def test_memory_is_in_bytes(host: Host) -> None:
+    assert 1 << 28 < await host.kernel.memory() < 1 << 44
 
 
 async def test_without_a_tool_a_change_is_a_named_failure(stage: Stage, host: Host) -> None:

@@ -33,6 +33,16 @@ async def test_addresses_are_ipv4_with_prefix(host: Host) -> None:
             assert re.fullmatch(r"(\d+\.){3}\d+/\d+", address)
 
 
+async def test_counters_are_those_of_the_interface(host: Host, stage: Stage) -> None:
+    first = await host.links.counters(stage.interface)
+    again = await host.links.counters(stage.interface)
+    assert first
+    assert again
+    assert again.rx_bytes >= first.rx_bytes >= 0
+    assert again.carrier_changes == first.carrier_changes
+    assert await host.links.counters("strixd-none") is None
+
+
 async def test_reading_changes_nothing(host: Host, stage: Stage) -> None:
     assert await fabric(host, stage) == await fabric(host, stage)
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from uuid import uuid4
 
 import pytest
 
 from strixd.errors import Rejected
-from strixd.ports import Host, Unit
+from strixd.ports import NO_BOUND, Bound, Host, Unit
 from strixd.resources.vllm import NAME as WORKLOAD
 from tests.contract.stage import until, watching
 
@@ -125,6 +126,27 @@ async def test_each_run_has_an_invocation_of_its_own(host: Host) -> None:
         await host.units.start(name)
         second = await becomes(host, name, "active")
         assert second.invocation != first.invocation
+
+
+async def test_a_drop_in_of_a_slice_is_seen_unread_and_its_limit_counts_once_read(host: Host) -> None:
+    """Whether the kernel obeys is for a machine with a memory controller (tests/vm)."""
+    name = f"strixdcontract{uuid4().hex[:8]}.slice"
+    path = f"/run/systemd/system/{name}.d/50-strixd.conf"
+    assert await host.units.bound(name) == Bound()
+    try:
+        await host.files.write(path, f"[Slice]\nMemoryMax={1 << 30}\n")
+        assert (await host.units.read(name)).stale or (await host.units.bound(name)).told == 1 << 30
+        await host.units.reload()
+        assert not (await host.units.read(name)).stale
+        assert await host.units.bound(name) == Bound(1 << 30, None)
+        async with unit(host, "ExecStart=/bin/sleep 600", f"Slice={name}") as inside:
+            await host.units.start(inside)
+            await becomes(host, inside, "active")
+            assert (await host.units.bound(name)).kernel in (1 << 30, NO_BOUND)
+    finally:
+        await host.files.remove(path)
+        await host.units.reload()
+    assert (await host.units.bound(name)).told == NO_BOUND
 
 
 async def test_an_exit_status_is_kept(host: Host) -> None:

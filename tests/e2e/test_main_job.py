@@ -92,7 +92,8 @@ def test_killed_server_answers_again_and_the_incident_says_so(serving: Cluster, 
     incident = serving.status()["incident"]
     assert incident["resource"] == "vllm"
     assert "killed by signal 9" in incident["cause"]
-    assert [moment["name"] for moment in incident["moments"]] == ["noticed", "started", "answering"]
+    names = [moment["name"] for moment in incident["moments"]]
+    assert names == ["noticed", "decided", "stopped", "started", "loaded", "serving"]
 
 
 def test_worker_rebooted_while_the_head_runs(serving: Cluster, judge: Judge) -> None:

@@ -48,6 +48,7 @@ class Node:
         self.text = cluster_toml(count)
         self._task: asyncio.Task[None] | None = None
         self.engine: Engine | None = None
+        self.loop: Reconciler | None = None
 
     @property
     def status(self) -> Status:
@@ -57,7 +58,7 @@ class Node:
     async def start(self) -> Engine:
         host = simulated_host(self.world)
         wish = Wish(self._read(), await memory.load_orders(host.files), self._read)
-        loop = Reconciler(host, wish, lambda: None)
+        self.loop = loop = Reconciler(host, wish, lambda: None)
         self.engine = Engine(loop)
         self._task = asyncio.create_task(_live(loop), name="strixd")
         await self.engine.changed(0)

@@ -6,7 +6,7 @@ import pytest
 
 from strixd.engine import fights, supervise
 from strixd.engine.hold import LONGEST, hold
-from strixd.engine.supervise import Keep
+from strixd.engine.supervise import Attempt, Keep
 from strixd.errors import Rejected
 from strixd.ports import Crossing, Link
 from strixd.resources import mtu
@@ -51,7 +51,7 @@ async def test_a_reboot_before_the_time_of_the_order_counts() -> None:
 def test_what_was_at_a_time_to_come_does_not_count(jump: float) -> None:
     now = 100 * HOUR + jump
     assert not fights.third(((100 * HOUR - 2, "steps"), (100 * HOUR - 1, "steps")), "steps", now)
-    assert supervise.verdict((100 * HOUR - 2, 100 * HOUR - 1), now) == Keep()
+    assert supervise.verdict((Attempt(100 * HOUR - 2), Attempt(100 * HOUR - 1)), now) == Keep()
     assert not hold(None, "key", Rejected("no"), 100 * HOUR).holds("key", now)
     assert hold(None, "key", Rejected("no"), 100 * HOUR).holds("key", 100 * HOUR)
     assert LONGEST < HOUR

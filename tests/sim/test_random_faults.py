@@ -15,10 +15,12 @@ from strixd.engine import memory
 from strixd.errors import StrixdError
 from strixd.orders import Orders
 from strixd.sim import clock, simulated_host
+from strixd.sim.vllm import STRANGER, Listener
 from strixd.sim.world import RAY, VLLM
 from tests.sim.node import MODEL, Node, names, serving, starts, world
 
 Action = Callable[[Node], None]
+API = 8000
 HOUR = 3600.0
 PER_HOUR = 40  # starts of one unit
 
@@ -43,6 +45,15 @@ def _taken(node: Node) -> None:
         node.world.network.deactivate(nic)
 
 
+def _stranger(node: Node) -> None:
+    """Comes to a port that nobody has, or goes."""
+    listeners = node.world.serving.listeners
+    if API in listeners and listeners[API].holder == STRANGER:
+        del listeners[API]
+    elif not node.world.systemd.active(VLLM):
+        listeners[API] = Listener("")
+
+
 FAULTS: dict[str, Action] = {
     "kill server": lambda node: node.world.kill(VLLM),
     "kill engine": _engine,
@@ -59,6 +70,7 @@ FAULTS: dict[str, Action] = {
     "profile": lambda node: _taken(node),
     "fence": lambda node: node.world.firewalld.policies.clear(),
     "kernel": lambda node: node.world.install_kernel("6.19.0", "ro quiet"),
+    "stranger": _stranger,
     "zone": lambda node: node.world.firewalld.bind("enp194s0np0", "drop"),
 }
 words = st.sampled_from([*FAULTS, "restart strixd", "killed in the middle", "undo", "apply", "reboot"])
@@ -100,6 +112,8 @@ def _cease(node: Node) -> None:
     for name, other in node.world.cluster.others.items():
         if not other.on:
             node.world.cluster.switch(name, on=True)
+    listeners = node.world.serving.listeners
+    node.world.serving.listeners = {port: each for port, each in listeners.items() if each.holder != STRANGER}
     node.world.changed("the faults have ceased")
 
 

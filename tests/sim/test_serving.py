@@ -8,9 +8,12 @@ from functools import partial
 
 import pytest
 
+from strixd.engine.supervise import SELDOM
 from strixd.errors import Refused, Rejected
 from strixd.orders import Workload
-from strixd.sim.world import IMAGE, RAY, VLLM
+from strixd.resources.vllm import CALM, ONLY_WORKS, STILL
+from strixd.sim.vllm import Listener
+from strixd.sim.world import FABRIC, IMAGE, RAY, VLLM
 from tests.sim.node import MODEL, Node, answering, explain, living, serving, starts, virtual, world
 
 
@@ -207,8 +210,117 @@ async def test_a_crash_that_returns_is_no_loop_and_ends_with_its_cause() -> None
         before = starts(node.world, VLLM)
         await node.world.clock.sleep(1800)
         assert starts(node.world, VLLM) - before < 25
+        assert node.status.phase == "stuck"
+        assert "and none came well" in explain(node.status)
         node.world.serving.fault = ""
-        await node.answers(seconds=420)
+        await node.answers(seconds=SELDOM + 60)
+
+
+@virtual
+async def test_a_hung_server_is_started_again_by_its_whole() -> None:
+    async with serving() as node:
+        await node.world.clock.sleep(600)
+        hung, began = node.world.server(), node.world.clock.now()
+        assert hung
+        hung.hang()
+        await node.until(lambda _: node.world.server() is not hung, seconds=60)
+        await node.answers(seconds=120)
+        incident = node.status.incident
+        assert incident
+        assert incident.cause == f"{MODEL} has stopped answering: no completion within 20 s"
+        assert began <= incident.began <= began + 15
+        names = [moment.name for moment in incident.moments]
+        assert names == ["noticed", "decided", "stopped", "started", "loaded", "serving"]
+
+
+@virtual
+async def test_a_hung_server_is_left_alone_while_the_link_is_away_and_for_a_while_after() -> None:
+    """What stands still because of the link moves again by itself, and a restart could not succeed without it."""
+    async with serving() as node:
+        server = node.world.server()
+        assert server
+        node.world.network.carrier(FABRIC, present=False)
+        server.hang()
+        await node.world.clock.sleep(300)
+        assert node.world.server() is server
+        node.world.network.carrier(FABRIC, present=True)
+        await node.world.clock.sleep(CALM - 5)
+        assert node.world.server() is server
+        await node.until(lambda _: node.world.server() is not server, seconds=30)
+        await node.answers(seconds=120)
+
+
+@pytest.mark.parametrize(("fault", "seconds"), [("silent", STILL), ("spinning", ONLY_WORKS)])
+@virtual
+async def test_a_start_that_makes_no_progress_is_begun_anew(fault: str, seconds: float) -> None:
+    stalled = world()
+    stalled.serving.fault = fault
+    async with living(stalled) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, (), by="uid 0: serve")
+        await node.until(lambda _: starts(stalled, VLLM) == 1, seconds=120)
+        await stalled.clock.sleep(seconds - 10)
+        assert starts(stalled, VLLM) == 1
+        stalled.serving.fault = ""
+        await node.answers(seconds=180)
+        assert starts(stalled, VLLM) == 2
+
+
+@virtual
+async def test_a_model_that_needs_twenty_minutes_is_let_load() -> None:
+    slow = world()
+    slow.pace.load = 1200.0
+    async with living(slow) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, (), by="uid 0: serve")
+        assert await node.answers(seconds=1400) > 1200
+        assert starts(slow, VLLM) == 1
+
+
+@pytest.mark.parametrize("how", ["restart", "reboot"])
+@virtual
+async def test_an_incident_outlives_strixd_and_a_boot(how: str) -> None:
+    async with serving() as node:
+        await node.world.clock.sleep(600)
+        await node.kill()
+        node.world.kill(VLLM)
+        if how == "reboot":
+            node.world.reboot()
+        await node.start()
+        await node.until(lambda status: status.incident is not None, seconds=20)
+        first = node.status.incident
+        await node.restart()
+        await node.answers(seconds=120)
+        assert first
+        assert node.status.incident
+        assert (node.status.incident.id, bool(node.status.incident.ended)) == (first.id, True)
+        assert first.resource == ("host" if how == "reboot" else "vllm")
+
+
+@virtual
+async def test_no_incident_where_strixd_only_starts_anew_or_somebody_gives_an_order() -> None:
+    async with serving() as node:
+        await node.world.clock.sleep(60)
+        await node.restart()
+        await node.answers(seconds=60)
+        assert node.engine
+        await node.engine.serve("strixd/other", (), by="uid 0: serve")
+        await node.until(lambda status: not answering(status), seconds=20)
+        await node.answers(seconds=120)
+        assert node.status.incident is None
+
+
+@virtual
+async def test_an_order_ends_an_incident_and_says_so() -> None:
+    async with serving() as node:
+        node.world.serving.fault = "crash"
+        node.world.kill(VLLM)
+        await node.until(lambda status: status.incident is not None, seconds=20)
+        assert node.engine
+        await node.engine.stop("uid 0: stop")
+        await node.until(lambda status: bool(status.incident and status.incident.ended), seconds=20)
+        assert node.status.incident
+        assert node.status.incident.moments[-1].name == "ordered"
 
 
 @virtual
@@ -458,3 +570,65 @@ async def test_the_cause_is_how_it_ended_even_if_it_was_first_seen_ending() -> N
         assert incident
         assert incident.ended
         assert incident.cause == f"{VLLM} killed by signal 9"
+
+
+TAKEN = "port {} is taken by nc (pid 4242, stranger.service)"
+
+
+@virtual
+async def test_a_stranger_on_the_port_of_the_api_is_named_and_waited_for() -> None:
+    busy = world()
+    busy.serving.listeners[8000] = Listener("")
+    async with living(busy) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, (), by="uid 0: serve")
+        await node.until(lambda status: TAKEN.format(8000) in explain(status), seconds=60)
+        await busy.clock.sleep(3600)
+        assert starts(busy, VLLM) == 0
+        del busy.serving.listeners[8000]
+        await node.until(lambda status: starts(busy, VLLM) == 1, seconds=4)
+        await node.answers(seconds=60)
+
+
+@virtual
+async def test_a_stranger_that_takes_the_port_of_a_killed_server_is_the_cause() -> None:
+    async with serving() as node:
+        node.world.kill(VLLM)
+        node.world.serving.listeners[8000] = Listener("")
+        await node.world.clock.sleep(600)
+        assert starts(node.world, VLLM) == 1
+        assert node.status.incident
+        assert node.status.incident.cause == TAKEN.format(8000)
+        del node.world.serving.listeners[8000]
+        await node.answers(seconds=60)
+
+
+@virtual
+async def test_a_stranger_on_the_port_of_ray_is_named_and_waited_for() -> None:
+    busy = world()
+    busy.cluster.port_taken = True
+    async with living(busy) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, (), by="uid 0: serve")
+        await node.until(lambda status: TAKEN.format(6379) in explain(status), seconds=60)
+        await busy.clock.sleep(3600)
+        assert starts(busy, RAY) == 0
+        busy.cluster.port_taken = False
+        await node.until(lambda status: starts(busy, RAY) == 1, seconds=4)
+        await node.answers(seconds=120)
+
+
+@virtual
+async def test_who_listens_is_asked_before_a_start_only_and_never_on_a_worker() -> None:
+    asked = AssertionError("who listens?")
+    async with serving() as node:
+        node.world.fail("listeners.on", asked)
+        await node.world.clock.sleep(3600)
+        assert answering(node.status)
+        assert not node.dead
+    member = world("halo2")
+    member.cluster.begin()
+    member.fail("listeners.on", asked)
+    async with living(member) as node:
+        await node.until(lambda status: status.phase == "ready", seconds=60)
+        assert not node.dead

@@ -17,12 +17,15 @@ import pytest
 from strixd.host.vllm import Load, Pace, Run, VllmApi, complaint, fetch, read_load, tokens
 from strixd.ports import Answer, Served
 
-PACE = Pace(first=0.05, again=0.05, busy=0.05, idle=0.05, ask=0.3, completion=0.4, metrics=0.4, patience=0.4)
+PACE = Pace(
+    reading=1.2, first=0.05, again=0.05, busy=0.05, idle=0.05, ask=0.3, completion=0.4, metrics=0.4, patience=0.4
+)
 METRICS = """# HELP vllm:num_requests_running Number of requests in model execution batches.
 # TYPE vllm:num_requests_running gauge
 vllm:num_requests_running{{engine="0",model_name="tiny {{x}}"}} {running}
 vllm:num_requests_waiting{{engine="0",model_name="tiny"}} {waiting}
 vllm:kv_cache_usage_perc{{engine="0"}} {cache}
+vllm:time_to_first_token_seconds_count{{engine="0"}} {first}
 vllm:generation_tokens_total{{engine="0"}} {made}
 vllm:generation_tokens_total{{engine="1"}} 5
 vllm:generation_tokens_created{{engine="0"}} 1.79e+09
@@ -40,6 +43,7 @@ class Vllm(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Api)
         self.mode = "answer"
         self.running, self.waiting, self.cache, self.made = 0, 0, 0.0, 10
+        self.first, self.reading = 0, 0  # of those, requests that have no first token yet
         self.generates = False  # requests of others make tokens
         self.metrics = True
         self.asked: list[dict[str, object]] = []
@@ -60,6 +64,7 @@ class Api(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/metrics" and self.server.metrics:
             self.server.made += self.server.generates
+            self.server.first = self.server.running + self.server.waiting - self.server.reading
             return self.reply(200, METRICS.format_map(vars(self.server)).encode())
         return self.reply(200 if self.path == "/health" else 404, b"")
 
@@ -305,6 +310,41 @@ def test_requests_that_have_just_come_get_their_time(server: Vllm) -> None:
     play(server.served, script)
 
 
+def test_a_prompt_that_is_read_has_longer(server: Vllm) -> None:
+    """One step of it moves no counter."""
+
+    async def script(watcher: Watcher) -> None:
+        await watcher.see(answers)
+        server.running = server.reading = 1
+        await asyncio.sleep(2 * PACE.patience)
+        assert not (await watcher.api.look(watcher.served)).error
+        answer = await watcher.see(failed)
+        assert answer.failed_at - answer.failing >= PACE.reading
+
+    play(server.served, script)
+
+
+def test_a_row_of_failures_begins_with_what_the_first_has_seen(server: Vllm) -> None:
+    async def script(watcher: Watcher) -> None:
+        first = await watcher.see(answers)
+        assert first.at - 1 < first.heard_at <= first.at
+        server.mode = "hang"
+        hung = await watcher.see(failed)
+        assert hung.failed_at - hung.failing >= PACE.completion
+        later = await watcher.see(lambda answer: answer.failed_at > hung.failed_at)
+        assert (later.failing, later.heard_at) == (hung.failing, first.heard_at)
+
+    play(server.served, script)
+
+
+def test_nobody_is_heard_where_nobody_listens(server: Vllm) -> None:
+    async def script() -> None:
+        run = Run(replace(server.served, url="http://127.0.0.1:1"), PACE)
+        assert (await run.look(Answer())).heard_at == 0.0
+
+    asyncio.run(script())
+
+
 def test_a_late_completion_beside_others_that_move_is_no_failure(server: Vllm) -> None:
     async def script() -> None:
         run = Run(server.served, PACE)
@@ -368,15 +408,15 @@ def test_the_key_is_read_from_its_file(server: Vllm, tmp_path: Path) -> None:
 
 
 def test_metrics() -> None:
-    text = METRICS.format(running=2.0, waiting=1.0, cache=0.25, made=7.0)
-    assert read_load(text.encode()) == Load(3, (("generation_tokens_total", 12.0), ("kv_cache_usage_perc", 0.25)))
+    text = METRICS.format(running=2.0, waiting=1.0, cache=0.25, made=7.0, first=3)
+    assert read_load(text.encode()) == Load(3, 0, (("generation_tokens_total", 12.0), ("kv_cache_usage_perc", 0.25)))
     assert read_load(b"process_start_time_seconds 1\n") is None
-    assert read_load(b"vllm:num_requests_running 0.0\nvllm:generation_tokens_total x\n") == Load(0, ())
+    assert read_load(b"vllm:num_requests_running 0.0\nvllm:generation_tokens_total x\n") == Load(0, 0, ())
 
 
 def test_metrics_are_read_cheaply() -> None:
     line = b'vllm:request_prefill_time_seconds_bucket{engine="0",le="20480.0",model_name="tiny"} 1234.0\n'
-    text = METRICS.format(running=2.0, waiting=1.0, cache=0.25, made=7.0).encode() + line * 2000
+    text = METRICS.format(running=2.0, waiting=1.0, cache=0.25, made=7.0, first=3).encode() + line * 2000
     began = time.process_time()
     for _ in range(10):
         assert read_load(text)

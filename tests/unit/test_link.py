@@ -12,7 +12,7 @@ import pytest
 
 from strixd.errors import Unavailable
 from strixd.host.link import KernelLinks, drained, drivers, links
-from strixd.ports import Link
+from strixd.ports import Counters, Link
 
 
 def _message(index: int, name: str, **more: Any) -> dict[str, Any]:
@@ -41,6 +41,23 @@ def test_the_driver_is_read_from_sysfs(tmp_path: Path) -> None:
     (device / "driver").symlink_to(driver)
     (tmp_path / "class/net/veth0").mkdir()
     assert drivers(tmp_path) == {"enp194s0np0": "ice"}
+
+
+def test_counters_are_read_from_sysfs_each_in_its_place(tmp_path: Path) -> None:
+    folder = tmp_path / "class/net/enp1s0"
+    (folder / "statistics").mkdir(parents=True)
+    (folder / "carrier_changes").write_text("7\n")
+    names = ("rx_bytes", "tx_bytes", "rx_errors", "tx_errors", "rx_dropped", "tx_dropped")
+    for number, name in enumerate(names):
+        (folder / "statistics" / name).write_text(f"{number}\n")
+    found = asyncio.run(KernelLinks(tmp_path).counters("enp1s0"))
+    assert found == Counters(
+        rx_bytes=0, tx_bytes=1, rx_errors=2, tx_errors=3, rx_dropped=4, tx_dropped=5, carrier_changes=7
+    )
+    assert asyncio.run(KernelLinks(tmp_path).counters("enp2s0")) is None
+    (folder / "carrier_changes").write_text("?")
+    with pytest.raises(Unavailable, match="Cannot read the counters of enp1s0"):
+        asyncio.run(KernelLinks(tmp_path).counters("enp1s0"))
 
 
 def test_a_burst_of_events_is_one_reason_to_look() -> None:

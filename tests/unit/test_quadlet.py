@@ -46,6 +46,11 @@ def test_systemd_never_restarts_it_by_itself() -> None:
     assert "[Install]" not in lines
 
 
+def test_the_kernel_takes_the_model_first_and_whole() -> None:
+    lines = render(PLAIN).splitlines()
+    assert {"OOMPolicy=kill", "PodmanArgs=--oom-score-adj=900", "Slice=strixd-workload.slice"} <= set(lines)
+
+
 def test_what_only_the_host_knows_is_filled_in() -> None:
     full = with_host(PLAIN, PRESENT, "eth7")
     assert full.environment["GLOO_SOCKET_IFNAME"] == "eth7"

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from strixd.fabric import Fabric, Pick
+from strixd.occupied import AGAIN, Seat, conflicts, who
 from strixd.plan import Condition, Plan
-from strixd.ports import Answer, Link, Member, RayReport, Unit
+from strixd.ports import Answer, Holder, Link, Member, Progress, RayReport, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import drain, image, ray, vllm
 from strixd.workload import Start, Stop, WriteUnit
@@ -160,11 +161,13 @@ def served() -> vllm.Desired:
         local="/models/m",
         path="/m/m",
         url="http://127.0.0.1:8000",
+        listen=Seat("127.0.0.1", 8000, "[model] port"),
         key=KEY,
         api_key="",
         fabric=Fabric(interface="eth1"),
         management=(),
         retry_after=0.0,
+        grows=(),
     )
 
 
@@ -179,9 +182,44 @@ def test_served_means_that_a_completion_came_out() -> None:
     desired = served()
     loading = vllm.Vllm().plan(desired, watched(desired))
     answering = vllm.Vllm().plan(desired, watched(desired, answer=Answer(at=15.0, seconds=0.1)))
-    silent = vllm.Vllm().plan(desired, watched(desired, answer=Answer(15.0, 0.1, failed_at=19.0, error="timed out")))
+    silent = vllm.Vllm().plan(desired, watched(desired, answer=Answer(15.0, 0.1, 19.0, "timed out", failing=17.0)))
     assert [p.condition for p in (loading, answering, silent)] == ["waiting", "ok", "waiting"]
     assert "timed out" in silent.why
+
+
+@pytest.mark.parametrize(
+    ("answer", "acts"),
+    [
+        (Answer(at=10.0, failed_at=19.0, error="HTTP 500", failing=15.0), False),  # its engine may just have died
+        (Answer(at=10.0, failed_at=20.0, error="HTTP 500", failing=15.0), True),
+        (Answer(at=10.0, failed_at=19.0, error="no completion within 20 s", failing=-1.0), True),
+        (Answer(at=19.5, failed_at=19.0), False),
+    ],
+)
+def test_a_server_that_goes_on_failing_is_stopped_and_started(answer: Answer, acts: bool) -> None:
+    plan = vllm.Vllm().plan(served(), watched(served(), answer=answer))
+    assert [type(step) for step in plan.steps] == ([Stop, Start] if acts else [])
+    assert bool(plan.calm) == (answer.failed_at > answer.at), "a link that has just come back gets its time"
+
+
+@pytest.mark.parametrize(
+    ("progress", "answer", "acts"),
+    [
+        (Progress(moved=900.0, worked=900.0), Answer(), False),
+        (Progress(moved=900.0, worked=999.0), Answer(), False),
+        (Progress(moved=999.0, worked=100.0), Answer(), False),
+        (Progress(moved=870.0, worked=870.0), Answer(), True),  # nothing at all for more than two minutes
+        (Progress(moved=999.0 - 3599.0, worked=999.0), Answer(), False),  # compiles
+        (Progress(moved=999.0 - 3601.0, worked=999.0), Answer(), True),
+        (Progress(999.0, 999.0), Answer(failed_at=990.0, error="HTTP 500 to a completion", heard_at=950.0), False),
+        (Progress(999.0, 999.0), Answer(failed_at=999.0, error="HTTP 500 to a completion", heard_at=900.0), True),
+        (Progress(999.0, 999.0), Answer(failed_at=999.0, error="no completion within 20 s", heard_at=900.0), False),
+    ],
+)
+def test_a_start_has_as_long_as_it_makes_progress(progress: Progress, answer: Answer, acts: bool) -> None:
+    plan = vllm.Vllm().plan(served(), watched(served(), answer=answer, progress=progress, now=1000.0))
+    assert [type(step) for step in plan.steps] == ([Stop, Start] if acts else [])
+    assert plan.condition == ("held" if acts else "waiting")
 
 
 def test_a_local_folder_is_served_by_path_and_a_hub_model_by_name() -> None:
@@ -282,3 +320,85 @@ def test_a_restart_is_of_one_run_only() -> None:
 def test_refusal_of_the_hub_is_said_before_anything_starts() -> None:
     plan = vllm.Vllm().plan(served(), watched(served(), refusal="gated: open https://…", text=None))
     assert (plan.condition, plan.steps) == ("stuck", ())
+
+
+DOWN = Unit("strixd-vllm.service", loaded=True)
+STRANGER = Holder("0.0.0.0", unit="stranger.service", processes=((123, "nc"),))
+
+
+@pytest.mark.parametrize("text", [None, "older"], ids=["never started", "other settings"])
+def test_a_stranger_on_the_port_of_the_api_is_named_and_nothing_starts(text: str | None) -> None:
+    plan = vllm.Vllm().plan(served(), watched(served(), unit=DOWN, text=text, holders=(STRANGER,)))
+    assert (plan.condition, plan.steps, plan.again) == ("blocked", (), AGAIN)
+    assert plan.why == "port 8000 is taken by nc (pid 123, stranger.service)"
+    assert "systemctl status stranger.service" in plan.hint
+    assert "[model] port" in plan.hint
+
+
+def test_a_failed_start_is_not_tried_again_while_the_port_is_taken() -> None:
+    unit = Unit("strixd-vllm.service", True, "failed", "exit-code", 1, "i1", 10.0)
+    plan = vllm.Vllm().plan(served(), watched(served(), unit=unit, holders=(STRANGER,)))
+    assert (plan.condition, plan.steps) == ("blocked", ())
+
+
+def test_what_can_never_work_is_said_rather_than_who_has_the_port() -> None:
+    unit = Unit("strixd-vllm.service", True, "failed", "exit-code", 2, "i1", 10.0)
+    plan = vllm.Vllm().plan(served(), watched(served(), unit=unit, words=("error: x",), holders=(STRANGER,)))
+    assert plan.condition == "stuck"
+
+
+def test_a_model_that_is_not_ordered_is_removed_whoever_has_the_port() -> None:
+    plan = vllm.Vllm().plan(replace(served(), container=None), watched(served(), unit=DOWN, holders=(STRANGER,)))
+    assert [str(step).split()[0] for step in plan.steps] == ["remove"]
+
+
+def test_what_the_last_run_left_on_the_port_is_ended_before_the_start() -> None:
+    left = Holder("127.0.0.1", unit="strixd-vllm.service", processes=((7, "VLLM::EngineCor"),))
+    unit = Unit("strixd-vllm.service", True, "failed", "signal", 9, "i1", 10.0)
+    plan = vllm.Vllm().plan(served(), watched(served(), unit=unit, holders=(left,)))
+    assert [type(step) for step in plan.steps] == [Stop, Start]
+    assert "left over from its last run, on port 8000: VLLM::EngineCor (pid 7)" in str(plan.steps[0])
+
+
+def test_a_stranger_on_the_port_of_ray_is_named_by_the_head() -> None:
+    unit = Unit("strixd-ray.service", True, "failed", "exit-code", 1, "i1", 10.0)
+    here = replace(STRANGER, address="127.0.0.1")  # Ray listens on all addresses
+    plan = ray.Ray().plan(wanted(), seen(wanted(), None, unit=unit, holders=(here,)))
+    assert (plan.condition, plan.steps) == ("blocked", ())
+    assert plan.why == "port 6379 is taken by nc (pid 123, stranger.service)"
+    assert "[cluster] ray_port" in plan.hint
+
+
+@pytest.mark.parametrize(
+    ("own", "holder", "expected"),
+    [
+        ("127.0.0.1", Holder("127.0.0.1"), True),
+        ("127.0.0.1", Holder("0.0.0.0"), True),
+        ("127.0.0.1", Holder("::"), True),
+        ("127.0.0.1", Holder("::", v6only=True), False),
+        ("127.0.0.1", Holder("192.168.1.2"), False),
+        ("127.0.0.1", Holder("::1"), False),
+        ("0.0.0.0", Holder("192.168.1.2"), True),
+        ("0.0.0.0", Holder("::1"), False),
+        ("::", Holder("127.0.0.1"), True),
+        ("::", Holder("fe80::1"), True),
+        ("::1", Holder("0.0.0.0"), False),
+        ("::1", Holder("::", v6only=True), True),
+    ],
+)
+def test_two_addresses_conflict_as_the_kernel_has_it(own: str, holder: Holder, expected: bool) -> None:
+    assert conflicts(own, holder) == expected
+
+
+@pytest.mark.parametrize(
+    ("unit", "processes", "words"),
+    [
+        ("a.service", ((1, "nc"),), "nc (pid 1, a.service)"),
+        ("session-3.scope", ((1, "sshd"), (2, "nc")), "session-3.scope: one of sshd (pid 1), nc (pid 2)"),
+        ("a.scope", tuple((n, "x") for n in range(1, 6)), "a.scope: one of x (pid 1), x (pid 2), x (pid 3), 2 more"),
+        ("a.socket", (), "a.socket"),
+        ("", (), "a program that cannot be named from here"),
+    ],
+)
+def test_who_is_told_as_far_as_it_is_known(unit: str, processes: tuple[tuple[int, str], ...], words: str) -> None:
+    assert who(Holder("::", unit=unit, processes=processes)) == words

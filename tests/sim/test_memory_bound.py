@@ -1,0 +1,47 @@
+"""The memory limit stands before what it limits, and its failure costs nobody the model."""
+
+from __future__ import annotations
+
+from strixd.errors import Rejected
+from strixd.resources import memory
+from strixd.sim.world import RAY
+from tests.sim.node import MODEL, Node, living, serving, virtual, world
+
+
+def condition(node: Node) -> str:
+    return next(view.condition for view in node.status.resources if view.name == "memory")
+
+
+@virtual
+async def test_it_is_written_and_read_before_ray_starts() -> None:
+    async with serving() as node:
+        calls = [(call.method, call.args[:1]) for call in node.world.calls.writes]
+        written, started = calls.index(("write", (memory.PATH,))), calls.index(("start", (RAY,)))
+        assert ("reload", ()) in calls[written:started]
+        assert condition(node) == "ok"
+
+
+@virtual
+async def test_a_limit_that_cannot_be_set_is_told_and_the_model_answers() -> None:
+    ours = world()
+    for number in range(1, 400):
+        ours.fail("kernel.memory", Rejected("Cannot read how much memory there is"), at=number)
+    async with living(ours) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, (), by="uid 0: serve")
+        await node.answers(seconds=120)
+        assert condition(node) == "held"
+        ours.calls.faults.clear()
+        await node.until(lambda _: condition(node) == "ok", seconds=60)
+
+
+@virtual
+async def test_an_end_for_want_of_memory_is_the_incidents_cause() -> None:
+    async with serving() as node:
+        record = node.world.systemd.records["strixd-vllm.service"]
+        assert record.run
+        node.world.systemd.over(record.run, "failed", "oom-kill", 137)
+        await node.until(lambda status: status.incident is not None and not status.incident.ended, seconds=30)
+        assert node.status.incident
+        assert "memory ran out" in node.status.incident.cause
+        await node.answers(seconds=120)
