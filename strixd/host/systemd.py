@@ -106,7 +106,12 @@ class Systemd:
 
     async def interrupt(self, name: str, title: str) -> None:
         group = await self._bus.get(Remote(SERVICE, unit_path(name), RUN), "ControlGroup", doing=f"look at {name}")
-        cgroup.interrupt(group, title)
+        try:
+            cgroup.interrupt(group, title)
+        except OSError as error:
+            raise Rejected(
+                f"Cannot interrupt {title} of {name}: {error.strerror}", hint=f"systemctl status {name}"
+            ) from error
 
     async def programs(self, name: str) -> tuple[str, ...]:
         group = await self._bus.get(Remote(SERVICE, unit_path(name), RUN), "ControlGroup", doing=f"look at {name}")
