@@ -13,7 +13,7 @@ from strixd.fabric import Fabric
 from strixd.orders import Orders
 from strixd.ports import Profile, Zone
 from strixd.quadlet import Container
-from strixd.resources import cmdline, firewall, image, memory, mtu, network, ray, vllm
+from strixd.resources import cmdline, drain, firewall, image, members, memory, mtu, network, ray, vllm
 
 SETTINGS = "/etc/strixd"
 CLUSTER_KEY = f"{SETTINGS}/cluster.key"
@@ -120,8 +120,8 @@ def _own_zone(config: Config, node: Node) -> Zone:
     return Zone("strixd", f"Cluster {config.cluster.name}, written by strixd", "default", rules)
 
 
-def _peer(node: Node) -> ray.Peer:
-    return ray.Peer(node.name, node.role, str(node.ip.ip), node.gpus)
+def _peer(node: Node) -> members.Peer:
+    return members.Peer(node.name, node.role, str(node.ip.ip), node.gpus)
 
 
 def _tokens(config: Config) -> bool:
@@ -201,6 +201,7 @@ def _ray(config: Config, node: Node, orders: Orders, fabric: Fabric) -> ray.Desi
         settings=settings_hash(config),
         version=__version__,
         retry_after=orders.at,
+        restart=orders.restart_ray,
     )
 
 
@@ -222,7 +223,7 @@ def _ray_start(config: Config, node: Node) -> tuple[str, ...]:
 
 
 def _vllm(config: Config, node: Node, orders: Orders, fabric: Fabric) -> vllm.Desired:
-    model = orders.model
+    model = orders.served
     return vllm.Desired(
         container=_vllm_container(config, node, orders) if model else None,
         model=model,
@@ -236,6 +237,7 @@ def _vllm(config: Config, node: Node, orders: Orders, fabric: Fabric) -> vllm.De
         management=config.fabric.management,
         retry_after=orders.at,
         grows=(config.model.folder, CACHE),
+        drain=drain.Desired(config.model.drain, orders.drained, orders.restart_vllm),
     )
 
 
@@ -253,6 +255,7 @@ def _open(config: Config) -> bool:
 
 def _vllm_container(config: Config, node: Node, orders: Orders) -> Container:
     eager = ("--enforce-eager",) if config.model.eager else ()
+    graceful = (f"--shutdown-timeout={drain.ENGINE_END}",) if config.model.drain else ()
     return Container(
         name=vllm.NAME,
         description=f"strixd: vLLM serving {orders.model}",
@@ -262,7 +265,7 @@ def _vllm_container(config: Config, node: Node, orders: Orders) -> Container:
             port=config.model.port,
             listen=config.model.listen,
             parallel=config.tensor_parallel,
-            arguments=(*eager, *config.model.arguments, *orders.arguments),
+            arguments=(*eager, *graceful, *config.model.arguments, *orders.arguments),
         ),
         environment=_environment(config, node),
         devices=config.image.devices,

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Workload = Literal["ray", "vllm"]
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
     """`model` "": nothing shall be served. `at`: when the last order or apply came, in seconds since the epoch:
     what failed before that is tried again. `update_after`: when the newest image was last asked for. `released`:
-    resources that are left alone since an undo, until the next apply. `undo`: the change that is to be taken back."""
+    resources that are left alone since an undo, until the next apply. `undo`: the change that is to be taken back.
+    `drained`: the ordered model is not served for now. `restart_vllm`, `restart_ray`: the run (its invocation) that is
+    to be ended and followed by another; a time would be wrong as soon as a clock is set."""
 
     model: str = ""
     arguments: tuple[str, ...] = ()
@@ -18,3 +23,11 @@ class Orders:
     update_after: float = 0.0
     released: tuple[str, ...] = ()
     undo: str = ""
+    drained: bool = False
+    restart_vllm: str = ""
+    restart_ray: str = ""
+
+    @property
+    def served(self) -> str:
+        """The model that shall answer now, "" for none."""
+        return "" if self.drained else self.model

@@ -13,14 +13,27 @@ from typing import Any, Final, Literal
 from strixd import __version__
 from strixd.api import sanity
 from strixd.api.access import Need, Peer
-from strixd.api.follow import Reply, applied, public, report, told, until_answering, until_applied, wait, watch
-from strixd.api.parameters import Awaited, Counted, Nothing, Ordered
+from strixd.api.follow import (
+    Reply,
+    applied,
+    public,
+    report,
+    told,
+    until_answering,
+    until_applied,
+    until_drained,
+    until_restarted,
+    until_undrained,
+    wait,
+    watch,
+)
+from strixd.api.parameters import Again, Awaited, Counted, Nothing, Ordered
 from strixd.api.progress import Progress
 from strixd.api.wire import Fault, Message
 from strixd.decode import Decoded, camel, decode
 from strixd.engine.door import Door
 
-_CHANGES: Final = 10  # unless a call asks for another number
+_NEWEST: Final = 10  # unless a call asks for another number
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,11 @@ async def _plan(door: Door, _: Nothing, _by: str) -> Message:
 
 
 async def _history(door: Door, counted: Counted, _by: str) -> Message:
-    return {"changes": public(door.history(counted.count or _CHANGES))}
+    return {"changes": public(door.history(counted.count or _NEWEST))}
+
+
+async def _incidents(door: Door, counted: Counted, _by: str) -> Message:
+    return {"incidents": public(door.incidents(counted.count or _NEWEST))}
 
 
 async def _apply(door: Door, _: Nothing, by: str) -> Message:
@@ -77,6 +94,22 @@ async def _undo(door: Door, _: Nothing, by: str) -> Message:
 async def _stop(door: Door, _: Nothing, by: str) -> Message:
     await door.stop(by)
     return {}
+
+
+async def _drain(door: Door, _: Nothing, by: str) -> Message:
+    await door.drain(by)
+    return told(Progress("order", True, "drain"))
+
+
+async def _undrain(door: Door, _: Nothing, by: str) -> Message:
+    await door.undrain(by)
+    return told(Progress("order", True, "undrain"))
+
+
+async def _restart(door: Door, again: Again, by: str) -> Message:
+    workload = again.workload or "vllm"
+    await door.restart(workload, by)
+    return told(Progress("order", True, f"restart {workload}"))
 
 
 async def _pause(door: Door, _: Nothing, by: str) -> Message:
@@ -108,10 +141,14 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "Wait": Command("look", Awaited, follow=wait),
     "Plan": Command("look", act=_plan),
     "History": Command("look", Counted, act=_history),
+    "Incidents": Command("look", Counted, act=_incidents),
     "Apply": Command("change", word="apply", act=_apply, settle=applied, follow=until_applied, more="may"),
     "Undo": Command("change", word="undo", act=_undo),
     "Serve": Command("change", Ordered, "serve", act=_serve, follow=until_answering, more="may"),
     "Stop": Command("change", word="stop", act=_stop),
+    "Drain": Command("change", word="drain", act=_drain, follow=until_drained, more="may"),
+    "Undrain": Command("change", word="undrain", act=_undrain, follow=until_undrained, more="may"),
+    "Restart": Command("change", Again, "restart", act=_restart, follow=until_restarted, more="may"),
     "Pause": Command("change", word="pause", act=_pause),
     "Resume": Command("change", word="resume", act=_resume),
     "UpdateImage": Command("change", word="image update", act=_update_image),

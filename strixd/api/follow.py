@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from strixd.api import applying
 from strixd.api.applying import Told
-from strixd.api.parameters import Awaited, Nothing, Ordered
+from strixd.api.parameters import Again, Awaited, Nothing, Ordered
 from strixd.api.progress import Journey, Progress, advance
 from strixd.api.wire import Message
 from strixd.decode import camel
 from strixd.engine.door import Door
 from strixd.engine.incident import PATH
-from strixd.engine.status import Status
+from strixd.engine.status import ModelView, Status
 from strixd.errors import TimedOut
 
 _LOOK_AGAIN: Final = 1.0  # seconds: patience has to end without a change too
@@ -43,11 +43,36 @@ def told(progress: Progress | Told) -> Message:
 
 
 async def until_answering(door: Door, ordered: Ordered) -> AsyncIterator[Reply]:
-    journey = Journey(ordered.model, door.ordered())
+    async for reply in _travel(door, Journey(ordered.model, door.ordered())):
+        yield reply
+
+
+async def until_drained(door: Door, _: Nothing) -> AsyncIterator[Reply]:
+    async for reply in _travel(door, Journey("", door.ordered(), "drain")):
+        yield reply
+
+
+async def until_undrained(door: Door, _: Nothing) -> AsyncIterator[Reply]:
+    async for reply in _travel(door, _way_back(door, door.status().model)):
+        yield reply
+
+
+async def until_restarted(door: Door, _: Again) -> AsyncIterator[Reply]:
+    status = door.status()
+    async for reply in _travel(door, _way_back(door, None if status.drained else status.model)):
+        yield reply
+
+
+def _way_back(door: Door, model: ModelView | None) -> Journey:
+    """Until the model answers again; where none is to be served, until Ray is as it should be."""
+    return Journey(model.name if model else "", door.ordered(), "completion" if model else "ray")
+
+
+async def _travel(door: Door, journey: Journey) -> AsyncIterator[Reply]:
     async for status in _states(door):
         journey, news = advance(journey, status, time.monotonic())
         for progress in news:
-            yield told(progress), progress.stage != "completion" or not progress.done
+            yield told(progress), progress.stage != journey.goal or not progress.done
         if journey.arrived:
             return
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 
 from strixd.engine.status import Phase
+from strixd.orders import Workload
 
 _LONGEST_WAIT: Final = 30 * 86400
-_MOST_CHANGES: Final = 1000
+_MOST: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,13 @@ class Nothing:
 class Ordered:
     model: str
     arguments: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What is to be restarted; the server unless it is said."""
+
+    workload: Workload | None = None
 
 
 def _waitable(seconds: int) -> str:
@@ -34,7 +42,7 @@ class Awaited:
 
 
 def _countable(count: int) -> str:
-    return "" if 1 <= count <= _MOST_CHANGES else f"must be 1 to {_MOST_CHANGES}"
+    return "" if 1 <= count <= _MOST else f"must be 1 to {_MOST}"
 
 
 @dataclass(frozen=True, slots=True)

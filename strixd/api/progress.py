@@ -1,7 +1,8 @@
-"""How far an ordered model has come: a pure function over the states that follow the order.
+"""How far an order has come: a pure function over the states that follow it.
 
 The way has stages. One is done when all its resources are ok, and the last when a completion has come out. The
-way ends early when a resource on it is stuck, or cannot go on for longer than PATIENCE; the order stays.
+way ends early when a resource on it is stuck, or cannot go on for longer than PATIENCE; the order stays. Not every
+order has to go to the end: `goal`; the way of a drain is one stage of its own.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from typing import Final, Literal
 from strixd.engine.status import ModelView, ResourceView, Status
 from strixd.errors import CannotServe
 
-Stage = Literal["order", "image", "ray", "load", "completion"]
+Stage = Literal["order", "drain", "image", "ray", "load", "completion"]
 PATIENCE: Final = 15.0  # seconds; a link that comes up or a second try often ends the trouble before
 _STAGES: Final[Mapping[Stage, tuple[str, ...]]] = {  # the last resource of a stage gives it its words
+    "drain": ("vllm",),
     "image": ("image",),
     "ray": ("network", "firewall", "ray"),
     "load": ("vllm",),
     "completion": ("vllm",),
 }
-_ON_THE_WAY: Final = {name for names in _STAGES.values() for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +36,24 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """What has been said so far of the way to `model`. States that know no order as new
-    as `ordered` are older. `trouble`: since when (in the caller's clock) a resource has not been able to go on."""
+    """What has been said so far of the way to `model`. States that know no order as new as `ordered` are older. `goal`:
+    the last stage. `trouble`: since when (in the caller's clock) a resource has not been able to go on."""
 
     model: str
     ordered: float
+    goal: Stage = "completion"
     done: tuple[Stage, ...] = ("order",)
     said: Progress | None = None
     trouble: Mapping[str, float] = field(default_factory=dict)
 
     @property
+    def errand(self) -> str:
+        """In the words of the command."""
+        return {"drain": "drain", "ray": "restart ray"}.get(self.goal, f"serve {self.model}")
+
+    @property
     def arrived(self) -> bool:
-        return "completion" in self.done
+        return self.goal in self.done
 
 
 def advance(journey: Journey, status: Status, now: float) -> tuple[Journey, tuple[Progress, ...]]:
@@ -55,7 +62,7 @@ def advance(journey: Journey, status: Status, now: float) -> tuple[Journey, tupl
         return journey, ()
     journey = replace(journey, trouble=_trouble(journey, status, now))
     news = []
-    for stage in _STAGES:
+    for stage in _stages(journey.goal):
         progress = _look(stage, status)
         if progress.done and stage not in journey.done:
             journey = replace(journey, done=(*journey.done, stage))
@@ -65,6 +72,11 @@ def advance(journey: Journey, status: Status, now: float) -> tuple[Journey, tupl
                 news.append(progress)
             return replace(journey, said=progress), tuple(news)
     return journey, tuple(news)
+
+
+def _stages(goal: Stage) -> tuple[Stage, ...]:
+    names = tuple(_STAGES)
+    return (goal,) if goal == "drain" else names[1 : names.index(goal) + 1]
 
 
 def _look(stage: Stage, status: Status) -> Progress:
@@ -92,28 +104,37 @@ def _answer(stage: Stage, model: ModelView | None) -> Progress:
 
 
 def _trouble(journey: Journey, status: Status, now: float) -> Mapping[str, float]:
-    _still_ordered(journey.model, status)
-    on_the_way = [each for each in status.resources if each.name in _ON_THE_WAY]
+    _still_ordered(journey, status)
+    on_the_way = [each for each in status.resources if each.name in _names(journey.goal)]
     for resource in on_the_way:
         if resource.condition == "stuck":
-            raise CannotServe(f"Cannot serve {journey.model}: {resource.name}: {resource.why}", hint=resource.hint)
+            raise CannotServe(f"Cannot {journey.errand}: {resource.name}: {resource.why}", hint=resource.hint)
     halted = [each for each in on_the_way if each.condition in ("blocked", "held", "reboot")]
     trouble = {each.name: journey.trouble.get(each.name, now) for each in halted}
     for resource in halted:
         if now - trouble[resource.name] >= PATIENCE:
-            raise CannotServe(_for_now(journey.model, resource), hint=resource.hint)
+            raise CannotServe(_for_now(journey, resource), hint=resource.hint)
     return trouble
 
 
-def _for_now(model: str, resource: ResourceView) -> str:
+def _names(goal: Stage) -> set[str]:
+    return {name for stage in _stages(goal) for name in _STAGES[stage]}
+
+
+def _for_now(journey: Journey, resource: ResourceView) -> str:
     state = f"{resource.name} is {resource.condition}: {resource.why}"
-    return f"Cannot serve {model} yet: {state}. The order stays, and strixd goes on trying"
+    return f"Cannot {journey.errand} yet: {state}. The order stays, and strixd goes on trying"
 
 
-def _still_ordered(model: str, status: Status) -> None:
+def _still_ordered(journey: Journey, status: Status) -> None:
+    cannot = f"Cannot {journey.errand}"
     if status.phase == "paused":
-        raise CannotServe(f"Cannot serve {model}: strixd is paused here", hint="strixd-cli resume")
+        raise CannotServe(f"{cannot}: strixd is paused here", hint="strixd-cli resume")
+    if status.drained != (journey.goal == "drain") and journey.goal != "ray":
+        raise CannotServe(f"{cannot}: a later order says to {'drain' if status.drained else 'undrain'}")
+    if journey.goal != "completion":
+        return
     if status.model is None:
-        raise CannotServe(f"Cannot serve {model}: a later order says to stop")
-    if status.model.name != model:
-        raise CannotServe(f"Cannot serve {model}: a later order names {status.model.name}")
+        raise CannotServe(f"{cannot}: a later order says to stop")
+    if status.model.name != journey.model:
+        raise CannotServe(f"{cannot}: a later order names {status.model.name}")

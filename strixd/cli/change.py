@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 from strixd.cli import client
+from strixd.cli.columns import columns, widths
 from strixd.cli.parse import Asked
 from strixd.cli.screen import View, clock, printable
 from strixd.cli.terminal import say
@@ -100,21 +101,16 @@ def history_lines(changes: list[View], now: float) -> list[str]:
     """When, by whom, outcome and resources in columns, below them the reason and the steps; pure."""
     head = ("when", "change", "by whom", "outcome", "settings")
     table = [tuple(map(printable, row)) for row in (head, *(_row(each, now) for each in changes))]
-    widths = [max(len(row[column]) for row in table) for column in range(4)]
-    lines = [_columns(table[0], widths)]
+    sizes = widths(table)
+    lines = [columns(table[0], sizes)]
     for row, each in zip(table[1:], changes, strict=True):
-        lines += ["", _columns(row, widths), *_told(each)]
+        lines += ["", columns(row, sizes), *_told(each)]
     return lines if changes else ["nothing has been changed yet"]
 
 
 def _row(change: View, now: float) -> tuple[str, ...]:
     settings = ", ".join(change["resources"])
     return clock(change["began"], now), change["id"], change["by"], change["outcome"], settings
-
-
-def _columns(row: tuple[str, ...], widths: list[int]) -> str:
-    cells = [f"{text:<{width}}" for text, width in zip(row, widths, strict=False)]
-    return "  ".join([*cells, row[-1]]).rstrip()
 
 
 def _told(change: View) -> Iterator[str]:

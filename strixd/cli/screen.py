@@ -118,11 +118,15 @@ LEFT_ALONE = "{}: left alone since undo; strixd-cli apply takes it up again"
 def _model(status: View, now: float) -> Iterator[str]:
     model = status["model"]
     nodes = ", ".join(member["name"] for member in status["members"])
-    return _labelled("model", _model_texts(model, nodes, now) if model else ["none is ordered"])
+    return _labelled("model", _model_texts(status, nodes, now) if model else ["none is ordered"])
 
 
-def _model_texts(model: View, nodes: str, now: float) -> Iterator[str]:
+def _model_texts(status: View, nodes: str, now: float) -> Iterator[str]:
+    model = status["model"]
     yield f"{model['name']}, tensor parallel {model['parallel']} over {nodes}"
+    if status["drained"]:
+        yield "drained: not served until strixd-cli undrain"
+        return
     if not model["answeredAt"]:
         yield "has not answered yet"
         return
@@ -202,6 +206,8 @@ def _use(status: View) -> str:
     model = status["model"]
     if status["phase"] in ("starting", "converging", "degraded"):
         return "strixd-cli watch"
+    if status["drained"]:
+        return "strixd-cli undrain" if status["role"] == "head" else ""
     if model is None:
         return "strixd-cli serve MODEL" if status["role"] == "head" else ""
     return f"curl {model['url']}/v1/models" if model["answeredAt"] else ""

@@ -92,6 +92,42 @@ COMMANDS = (
         examples=("strixd-cli stop",),
     ),
     Command(
+        "drain",
+        "serve:drain",
+        "let what runs finish, and serve nothing until undrain",
+        detail="The model stays ordered, over reboots too, and is not served: its server takes no new requests, those "
+        "that run have [model] drain seconds (60) to end, then it is stopped. Ends when the server has. Until undrain "
+        "serve is refused, so that nobody serves a cluster that somebody is working on. On the head.",
+        examples=("strixd-cli drain",),
+    ),
+    Command(
+        "undrain",
+        "serve:undrain",
+        "serve the ordered model again after drain",
+        detail="Ends when it answers again, or with the layer that is in the way and what to do.",
+        examples=("strixd-cli undrain",),
+    ),
+    Command(
+        "restart",
+        "serve:restart",
+        "end the model's server or this node's Ray, and start it anew",
+        words=(Word("WHAT", "which of them (else vllm)", choices=("ray", "vllm"), optional=True),),
+        detail="vllm, on the head: requests that run are finished first, as by drain. ray, on any node: at once, and "
+        "on the head the model ends with it. Ends when the model answers again or, where none is served, when Ray has "
+        "its members. It counts as no incident on the node on which it is ordered.",
+        examples=("strixd-cli restart", "strixd-cli restart ray"),
+    ),
+    Command(
+        "incidents",
+        "incidents:incidents",
+        "when the model did not answer, for how long, and why",
+        words=(Word("N", "so many incidents (else 10)", optional=True, number=True),),
+        options=(_JSON,),
+        detail="The newest first; one that still lasts is marked open. Below each the times from the first bad sign to "
+        "the first completion.",
+        examples=("strixd-cli incidents", "strixd-cli incidents 50 --json"),
+    ),
+    Command(
         "status",
         "look:status",
         "what is true here: node, phase, resources, members, model, last incident",

@@ -80,6 +80,7 @@ class Model:
     listen: Annotated[str, checks.ip_address] = "127.0.0.1"
     arguments: tuple[Annotated[str, checks.vllm_argument], ...] = ()
     memory_reserve: Size = "8GiB"
+    drain: Annotated[int, between(0, 3600)] = 60  # seconds that requests have to end; 0 for a vLLM before 0.18
     folder: Annotated[str, checks.absolute_path] = "/var/lib/strixd/models"
 
     @property

@@ -39,6 +39,11 @@ class Incidents:
     def last(self) -> Incident | None:
         return self._book.now or (self._book.past[-1] if self._book.past else None)
 
+    @property
+    def newest_first(self) -> tuple[Incident, ...]:
+        """All that are kept, the open one before the others."""
+        return (*((self._book.now,) if self._book.now else ()), *reversed(self._book.past))
+
     async def load(self) -> None:
         self._book = self._kept = await memory.load_book(self._host.files)
 
@@ -65,7 +70,7 @@ class Incidents:
         view, run = views.get("vllm"), seen if isinstance(seen, vllm.Observed) else None
         if view is None or run is None:
             return
-        if view.condition == "ok" and wish.orders.model:
+        if view.condition == "ok" and wish.orders.served:
             self._answers(wish, run)
         elif wish.basis() != self._book.answered.basis:
             self._asked_otherwise()

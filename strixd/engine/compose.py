@@ -36,7 +36,7 @@ def status(wish: Wish, told: Told) -> Status:
         cluster=config.cluster.name,
         head=config.head.name,
         head_address=str(config.head.ip.ip),
-        phase=phase(told.views, paused=wish.orders.paused, problem=wish.problem),
+        phase=phase(told.views, paused=wish.orders.paused, drained=wish.orders.drained, problem=wish.problem),
         since=told.since,
         at=told.at,
         passes=told.passes,
@@ -48,6 +48,7 @@ def status(wish: Wish, told: Told) -> Status:
         incident=told.incident,
         change=told.change,
         released=wish.orders.released,
+        drained=wish.orders.drained,
     )
 
 

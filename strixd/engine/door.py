@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from strixd.engine.status import ChangeView, PlanView, Status
+from strixd.engine.status import ChangeView, Incident, PlanView, Status
+from strixd.orders import Workload
 
 
 class Door(Protocol):
@@ -29,6 +30,10 @@ class Door(Protocol):
     def history(self, count: int) -> tuple[ChangeView, ...]:
         """The newest changes of the host's settings, at most so many, the newest first. None that still runs."""
 
+    def incidents(self, count: int) -> tuple[Incident, ...]:
+        """The newest incidents, at most so many, the newest first: the open one, if there is one, then those that are
+        over."""
+
     async def apply(self, by: str) -> None:
         """Reads cluster.toml again, lifts every hold, takes up what undo let go, and wakes the loop; returns when that
         is recorded. What came of it, a status tells that is as new as ordered(). Raises ConfigError."""
@@ -38,10 +43,20 @@ class Door(Protocol):
         and returns that change as it is afterwards. Refused when there is none. Raises what the taking back met."""
 
     async def serve(self, model: str, arguments: tuple[str, ...], *, by: str) -> None:
-        """Records the order, durably. Refused on a worker, with the head's name and address; the name of the model and
-        the arguments are known to make sense (api/sanity.py)."""
+        """Records the order, durably. Refused on a worker, with the head's name and address, and while drained; name
+        and arguments are known to make sense (api/sanity.py)."""
 
     async def stop(self, by: str) -> None: ...
+    async def drain(self, by: str) -> None:
+        """The model stays ordered and is not served until undrain. Refused on a worker and while paused."""
+
+    async def undrain(self, by: str) -> None:
+        """Refused as drain is."""
+
+    async def restart(self, workload: Workload, by: str) -> None:
+        """Orders another run in place of the present one, if there is one. Refused while paused; vllm on a worker too,
+        and while drained."""
+
     async def pause(self, by: str) -> None: ...
     async def resume(self, by: str) -> None: ...
     async def update_image(self, by: str) -> None:

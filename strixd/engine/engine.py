@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,12 +14,15 @@ from strixd.engine import memory, record, views
 from strixd.engine.reconcile import Reconciler
 from strixd.engine.record import Change
 from strixd.engine.settings import TOGETHER
-from strixd.engine.status import ChangeView, PlanView, Status
+from strixd.engine.status import ChangeView, Incident, PlanView, Status
 from strixd.errors import Refused, Rejected, StrixdError
-from strixd.orders import Orders
+from strixd.orders import Orders, Workload
 from strixd.ports import Files
+from strixd.resources import ray, vllm
 
 log = logging.getLogger("strixd")
+
+UNITS: Mapping[Workload, str] = {"ray": ray.NAME, "vllm": vllm.NAME}
 
 
 class Engine:
@@ -59,6 +62,9 @@ class Engine:
         changes = reversed(self._loop.settings.history[-count:] if count > 0 else ())
         return tuple(change.view(taken=len(change.parts)) for change in changes)
 
+    def incidents(self, count: int) -> tuple[Incident, ...]:
+        return self._loop.incidents()[: max(count, 0)]
+
     async def undo(self, by: str) -> ChangeView:
         """The order comes first, so that a crash in between ends in what was asked for; it is taken back when it
         cannot be done."""
@@ -81,8 +87,7 @@ class Engine:
     def _last_done(self) -> Change:
         """The newest change that is in force. One that takes another back is none, nor is a repair, which would only
         bring the damage back."""
-        if self._orders.paused:
-            raise Refused("Cannot undo: strixd is paused", hint="strixd-cli resume, then strixd-cli undo")
+        self._not_paused("undo")
         history = self._loop.settings.history
         for number, change in reversed(tuple(enumerate(history))):
             if change.outcome == "done" and not record.repairs(change, history[:number]) and change.undo():
@@ -102,12 +107,34 @@ class Engine:
 
     async def serve(self, model: str, arguments: tuple[str, ...], *, by: str) -> None:
         self._only_on_head()
+        self._not_drained(f"serve {model}")
         at = self._now()
         await self._order(f"serve {model}", by, lambda now: replace(now, model=model, arguments=arguments, at=at))
 
     async def stop(self, by: str) -> None:
         self._only_on_head()
         await self._order("stop", by, lambda now: replace(now, model="", arguments=(), at=self._now()))
+
+    async def drain(self, by: str) -> None:
+        self._only_on_head()
+        self._not_paused("drain")
+        await self._order("drain", by, lambda now: replace(now, drained=True, at=self._now()))
+
+    async def undrain(self, by: str) -> None:
+        self._only_on_head()
+        self._not_paused("undrain")
+        await self._order("undrain", by, lambda now: replace(now, drained=False, at=self._now()))
+
+    async def restart(self, workload: Workload, by: str) -> None:
+        if workload == "vllm":
+            self._only_on_head()
+            self._not_drained("restart vllm")
+            if not self._orders.model:
+                raise Refused("Cannot restart vllm: no model is ordered", hint="strixd-cli serve MODEL")
+        self._not_paused("restart")
+        unit = await self._loop.host.units.read(f"{UNITS[workload]}.service")
+        again = partial(_again, workload=workload, run=unit.invocation)
+        await self._order(f"restart {workload}", by, lambda now: replace(again(now), at=self._now()))
 
     async def pause(self, by: str) -> None:
         await self._order("pause", by, lambda now: replace(now, paused=True))
@@ -134,6 +161,14 @@ class Engine:
                 f"Cannot do that on {file.node.name}: it is a worker", hint=f"run the command on the head, {where}"
             )
 
+    def _not_paused(self, word: str) -> None:
+        if self._orders.paused:
+            raise Refused(f"Cannot {word}: strixd is paused", hint=f"strixd-cli resume, then strixd-cli {word}")
+
+    def _not_drained(self, what: str) -> None:
+        if self._orders.drained:
+            raise Refused(f"Cannot {what}: the cluster is drained", hint="strixd-cli undrain, then the same again")
+
     async def _order(self, words: str, by: str, change: Callable[[Orders], Orders]) -> None:
         """On disk before it counts. `by` begins with who asks. What is changed is what stands when the one before is on
         disk: of two orders at the same time none is lost."""
@@ -154,6 +189,10 @@ class Engine:
 def _not_undoing(now: Orders, *, change: str, released: tuple[str, ...]) -> Orders:
     """Unless something else has been ordered meanwhile."""
     return replace(now, released=released, undo="") if now.undo == change else now
+
+
+def _again(now: Orders, *, workload: Workload, run: str) -> Orders:
+    return replace(now, restart_ray=run) if workload == "ray" else replace(now, restart_vllm=run)
 
 
 def _with_its_zone(resources: tuple[str, ...]) -> tuple[str, ...]:

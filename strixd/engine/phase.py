@@ -18,8 +18,9 @@ _WORST: tuple[tuple[Condition, Phase], ...] = (
 )
 
 
-def phase(views: Mapping[str, ResourceView], *, paused: bool, problem: str) -> Phase:
-    """Kernel arguments do not count: a node answers without them, and status names them in their own line."""
+def phase(views: Mapping[str, ResourceView], *, paused: bool, drained: bool = False, problem: str) -> Phase:
+    """Kernel arguments do not count: a node answers without them, and status names them in their own line.
+    Drained is only what would be ready but for the order: whatever else is wrong is told as ever."""
     if paused:
         return "paused"
     conditions = {views[name].condition for name in PATH if name in views}
@@ -28,4 +29,6 @@ def phase(views: Mapping[str, ResourceView], *, paused: bool, problem: str) -> P
     for condition, then in _WORST:
         if condition in conditions:
             return then
-    return "degraded" if problem else "ready"
+    if problem:
+        return "degraded"
+    return "drained" if drained else "ready"

@@ -101,7 +101,7 @@ class Reboots:
             await self._write(SERVED, run)
         if not (answer.at or answer.failed_at or known):
             return "not looked at the model yet"
-        return f"{wish.orders.model or 'a model'} answers" if answer.at or known else ""
+        return f"{wish.orders.served or 'a model'} answers" if answer.at or known else ""
 
     async def _ranks(self) -> str:
         """A worker knows the processes of its Ray container: ranks that are loading count too."""

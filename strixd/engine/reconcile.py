@@ -20,7 +20,7 @@ from strixd.engine.apply import Begun, begin
 from strixd.engine.hold import Hold, hold
 from strixd.engine.reboot import Reboots
 from strixd.engine.settings import Settings
-from strixd.engine.status import ResourceView, Status
+from strixd.engine.status import Incident, ResourceView, Status
 from strixd.engine.supervise import Attempt, GiveUp, Keep, over, paced, verdict, well
 from strixd.engine.tally import Tally
 from strixd.engine.wish import Wish
@@ -70,6 +70,9 @@ class Reconciler:
         self._holds.clear()
         self._runs.clear()
         self.settings.lift()
+
+    def incidents(self) -> tuple[Incident, ...]:
+        return self._incidents.newest_first
 
     def status(self) -> Status:
         return self._status or self._compose()

@@ -108,7 +108,8 @@ class Incident:
 class Status:
     """The whole of it. `ordered`: the time of the newest order that the last pass knew. `problem`: what is wrong with
     the file itself, if anything: the last good one is then kept. `change`: the one under way; all else is then as of
-    the last complete pass. `released`: resources let go by undo, until the next apply."""
+    the last complete pass. `released`: resources let go by undo, until the next apply. `drained`: by order the model is
+    not served."""
 
     version: str
     node: str
@@ -128,6 +129,7 @@ class Status:
     incident: Incident | None
     change: ChangeView | None = None
     released: tuple[str, ...] = ()
+    drained: bool = False
 
 
 @dataclass(frozen=True, slots=True)

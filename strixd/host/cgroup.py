@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 from strixd.ports import NO_BOUND
@@ -29,6 +31,19 @@ def titles(group: str, root: Path = ROOT) -> tuple[str, ...]:
     """Their command lines, which some programs use to say what they do ("ray::IDLE")."""
     found = members(root / group.strip("/")) if group.strip("/") else []
     return tuple(filter(None, map(_title, found)))
+
+
+def interrupt(group: str, title: str, root: Path = ROOT) -> None:
+    """SIGINT to those whose command line begins with `title`. The number is pinned before the title is read, so that
+    the signal reaches no later process of that number."""
+    for pid in members(root / group.strip("/")) if group.strip("/") else []:
+        with suppress(ProcessLookupError):
+            pinned = os.pidfd_open(int(pid))
+            try:
+                if _title(pid).startswith(title):
+                    signal.pidfd_send_signal(pinned, signal.SIGINT)
+            finally:
+                os.close(pinned)
 
 
 def _title(pid: str) -> str:

@@ -104,6 +104,15 @@ class Systemd:
         if not await self._over(name, group, KILL):
             raise Rejected(f"Cannot {doing}: not killed: {_names(group)}", hint=f"systemctl status {name}")
 
+    async def interrupt(self, name: str, title: str) -> None:
+        group = await self._bus.get(Remote(SERVICE, unit_path(name), RUN), "ControlGroup", doing=f"look at {name}")
+        try:
+            cgroup.interrupt(group, title)
+        except OSError as error:
+            raise Rejected(
+                f"Cannot interrupt {title} of {name}: {error.strerror}", hint=f"systemctl status {name}"
+            ) from error
+
     async def programs(self, name: str) -> tuple[str, ...]:
         group = await self._bus.get(Remote(SERVICE, unit_path(name), RUN), "ControlGroup", doing=f"look at {name}")
         return cgroup.titles(group)

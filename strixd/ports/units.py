@@ -47,6 +47,9 @@ class Units(Protocol):
     async def stop(self, name: str) -> None:
         """Returns when the unit is inactive or failed and no process of it is left."""
 
+    async def interrupt(self, name: str, title: str) -> None:
+        """SIGINT to the unit's processes whose command line begins with this; returns at once. None is no error."""
+
     async def programs(self, name: str) -> tuple[str, ...]:
         """The command lines of the unit's living processes, as they have titled themselves; none when it is not
         running."""

@@ -16,9 +16,10 @@ from strixd import workload
 from strixd.fabric import Fabric, Pick, pick
 from strixd.occupied import Seat, unless_taken
 from strixd.plan import Effect, Plan, Step, unguarded
-from strixd.ports import Files, Holder, Host, Member, RayReport, Unit
+from strixd.ports import Files, Holder, Host, RayReport, Unit
 from strixd.quadlet import Container, render
-from strixd.resources import image, leftovers
+from strixd.resources import image, leftovers, members
+from strixd.resources.members import Peer
 
 NAME = "strixd-ray"
 NO_TOKENS = 64  # exit status of strixd/probe: this image's Ray knows no token authentication
@@ -44,16 +45,6 @@ class Publish:
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
-    """A node that the file names; `address` without prefix."""
-
-    name: str
-    role: str
-    address: str
-    gpus: int
-
-
-@dataclass(frozen=True, slots=True)
 class Desired:
     """`container` lacks what only the host knows: image, devices, interface, keys. `retry_after`: when a person
     last gave an order or an apply; what failed before that is tried again."""
@@ -70,6 +61,7 @@ class Desired:
     settings: str  # hash of what must agree between nodes
     version: str
     retry_after: float
+    restart: str = ""  # the run of the unit that is to be followed by another
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +136,9 @@ class Ray:
             return Plan(self.name, condition="waiting", why=f"{unit.name} is {unit.active}")
         if unit.active != "active":
             return _down(self.name, desired, observed)
+        if unit.invocation == desired.restart:
+            steps = (workload.Stop(unit.name, "ordered"), workload.Start(unit.name, "ordered"))
+            return Plan(self.name, steps, "waiting", "a restart is ordered")
         return _membership(self.name, desired, observed)
 
 
@@ -190,13 +185,14 @@ def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
     report, unit = observed.report, observed.unit
     if report is None:
         return Plan(name, condition="waiting", why="the probe in the container has not reported yet")
-    facts = (_listing(desired, report), *_versions(desired, report))
+    this, leads = _own(desired, observed), desired.node == desired.head
+    facts = (members.listing(desired.peers, report), *(members.versions(this, report) if leads else ()))
     if report.session and report.own_session and report.session != report.own_session:
         why = "its head was replaced"
         return Plan(name, workload.restart(unit.name, why), "waiting", why, facts=facts)
     if report.error:
         return Plan(name, condition="waiting", why=report.error, hint=_hint(desired, report.error), facts=facts)
-    own = _alive(report, desired.node)
+    own = members.alive(report, desired.node)
     if own is None:
         return _unlisted(name, desired, observed, facts)
     if observed.ranks and _abandoned(desired, observed, report):
@@ -204,10 +200,14 @@ def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
         return Plan(name, workload.restart(unit.name, why), "waiting", why, facts=facts)
     record = _record(desired, observed, report)
     publish = (Publish(record),) if dict(record) != observed.published else ()
-    lacking = _lacking(desired, observed, report) if desired.node == desired.head else ""
+    lacking = members.lacking(desired.peers, this, report) if leads else ""
     why = lacking or leftovers.sentence(_ranks(desired, observed, report))
     hint = "run strixd-cli status on that node" * bool(why)
     return Plan(name, publish, "waiting" if why else "ok", why, hint, facts)
+
+
+def _own(desired: Desired, observed: Observed) -> members.Own:
+    return members.Own(desired.node.name, observed.image.digest, desired.settings, desired.version)
 
 
 def _abandoned(desired: Desired, observed: Observed, report: RayReport) -> bool:
@@ -216,22 +216,13 @@ def _abandoned(desired: Desired, observed: Observed, report: RayReport) -> bool:
 
 
 def _called_down(desired: Desired, report: RayReport) -> bool:
-    head = _alive(report, desired.head) if desired.node != desired.head else None
+    head = members.alive(report, desired.head) if desired.node != desired.head else None
     return head is not None and leftovers.called_down(head)
 
 
 def _ranks(desired: Desired, observed: Observed, report: RayReport) -> Mapping[str, int]:
     """Those of the ended model by node, on the head."""
     return leftovers.by_node(report.members, desired.node.name, observed.ranks) if observed.ended else {}
-
-
-def _versions(desired: Desired, report: RayReport) -> tuple[str, ...]:
-    """Who runs another strixd than the head: said there, and no reason to serve nothing."""
-    theirs = {m.name: m.record.get("version", desired.version) for m in report.members if m.alive}
-    others = {name: version for name, version in theirs.items() if version != desired.version}
-    if desired.node != desired.head:
-        return ()
-    return tuple(f"{name} runs strixd {version}, this node {desired.version}" for name, version in others.items())
 
 
 def _unlisted(name: str, desired: Desired, observed: Observed, facts: tuple[str, ...]) -> Plan:
@@ -250,50 +241,9 @@ def _hint(desired: Desired, error: str) -> str:
     return f"is strixd running on {desired.head.name} ({desired.head.address})? strixd-cli logs ray"
 
 
-def _alive(report: RayReport, peer: Peer) -> Member | None:
-    return next((m for m in report.members if m.alive and m.name == peer.name), None)
-
-
 def _record(desired: Desired, observed: Observed, report: RayReport) -> tuple[tuple[str, str], ...]:
     digest = observed.image.digest
     record = {"boot": observed.boot, "digest": digest, "settings": desired.settings, "version": desired.version}
     if leftovers.overdue(observed.ended, observed.now) and _ranks(desired, observed, report):
         record["server"] = "down"
     return tuple(sorted(record.items()))
-
-
-def _lacking(desired: Desired, observed: Observed, report: RayReport) -> str:
-    """The first node that is missing or different, and how."""
-    joined = [peer for peer in desired.peers if _alive(report, peer)]
-    for peer in desired.peers:
-        member = _alive(report, peer)
-        if member is None:
-            return f"{len(joined)} of {len(desired.peers)} members; {peer.name} ({peer.address}) has not joined"
-        if sum(each.alive and each.name == peer.name for each in report.members) > 1:
-            return f"{peer.name} ({peer.address}) is listed twice: Ray has not noticed yet that its earlier run ended"
-        if why := _different(peer, member, desired, observed):
-            return f"{peer.name} ({peer.address}) {why}"
-    return ""
-
-
-def _different(peer: Peer, member: Member, desired: Desired, observed: Observed) -> str:
-    if member.address != peer.address:
-        return f"joined from {member.address}"
-    if member.gpus != peer.gpus:
-        return f"brings {member.gpus} GPUs, the file says {peer.gpus}"
-    if peer == desired.node:
-        return ""
-    theirs = member.record
-    if not theirs:
-        return "joined, and its strixd has not said yet what it runs"
-    if theirs.get("digest") != observed.image.digest:
-        return f"runs image {theirs.get('digest', '')[:19]}, this node {observed.image.digest[:19]}"
-    if theirs.get("settings") != desired.settings:
-        return "has another cluster.toml: copy the same file to every node, then strixd-cli apply there"
-    return ""
-
-
-def _listing(desired: Desired, report: RayReport) -> str:
-    joined = [peer.name for peer in desired.peers if _alive(report, peer)]
-    version = f"Ray {report.version}: " if report.version else ""
-    return f"{version}{len(joined)} of {len(desired.peers)} members" + (f" ({', '.join(joined)})" if joined else "")

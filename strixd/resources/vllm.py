@@ -7,7 +7,7 @@ its engine dies). Some ends are permanent and named at once instead of tried aga
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from strixd import workload
@@ -16,7 +16,7 @@ from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
 from strixd.ports import Answer, Holder, Host, Progress, Served, Unit
 from strixd.quadlet import Container, render
-from strixd.resources import image
+from strixd.resources import drain, image
 from strixd.resources.ray import SERVER, fingerprint, with_host
 
 FAILING = 5.0
@@ -58,6 +58,7 @@ class Desired:
     management: tuple[str, ...]
     retry_after: float
     grows: tuple[str, ...]  # folders of this host that grow while it starts
+    drain: drain.Desired = field(default_factory=drain.Desired)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class Observed:
     api_key: bool
     answer: Answer
     now: float
+    draining: drain.Observed = field(default_factory=drain.Observed)
     refusal: str = ""
     words: tuple[str, ...] = ()
     progress: Progress | None = None  # None unless it runs and has not answered yet
@@ -88,7 +90,8 @@ class Vllm:
 
     async def observe(self, host: Host, desired: Desired) -> Observed:
         unit = await host.units.read(f"{NAME}.service")
-        running = unit.active == "active" and desired.container is not None
+        draining = await drain.observe(host, desired.drain, unit)
+        running = unit.active == "active" and desired.container is not None and not draining.since
         served = Served(desired.url, desired.model, unit.invocation, desired.api_key) if running else None
         devices = desired.container.devices if desired.container else ()
         seen = await host.files.present((*devices, desired.local))
@@ -104,6 +107,7 @@ class Vllm:
             api_key=bool(await fingerprint(host.files, desired.api_key)),
             answer=answer,
             now=host.now(),
+            draining=draining,
             refusal=await host.hub.refusal(desired.model) if remote else "",
             words=await host.journal.last(unit.name, unit.invocation, 40) if _over(unit) else (),
             progress=await _progress(host, desired, unit) if running and not answer.at else None,
@@ -115,10 +119,12 @@ class Vllm:
 
     def _plan(self, desired: Desired, observed: Observed) -> Plan:
         unit = observed.unit
+        if ending := drain.plan(self.name, desired.drain, observed.draining, unit, observed.now):
+            return ending
         if desired.container is None:
             path = f"/run/containers/systemd/{NAME}.container"
             steps = workload.remove(unit.name, path, before=observed.text, unit=unit)
-            return Plan(self.name, steps, facts=("no model is ordered",))
+            return Plan(self.name, steps, facts=drain.facts(desired.drain, observed.draining))
         if observed.pick.link is None:
             return Plan(self.name, condition="blocked", why=observed.pick.why)
         if desired.api_key and not observed.api_key:

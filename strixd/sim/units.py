@@ -9,7 +9,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from strixd.errors import Rejected
 from strixd.ports import NO_BOUND, Bound, Unit
@@ -32,6 +32,15 @@ class Program(Protocol):
     def warm_up(self) -> float: ...
     def started(self, run: Run) -> None: ...
     def ended(self) -> None: ...
+
+
+@runtime_checkable
+class Interruptible(Protocol):
+    """A program with a process of its own title, which a SIGINT reaches."""
+
+    title: str
+
+    def interrupt(self) -> None: ...
 
 
 class Run:
@@ -124,7 +133,13 @@ class Systemd:
         record = self.records.get(name)
         if record is None or record.run is None:
             return ()
-        return (*re.findall(r"^Exec(?:Start)?=(.*)$", record.run.text, re.M), *self.titles.get(name, ()))
+        own = (record.program.title,) if isinstance(record.program, Interruptible) else ()
+        return (*re.findall(r"^Exec(?:Start)?=(.*)$", record.run.text, re.M), *own, *self.titles.get(name, ()))
+
+    def interrupt(self, name: str, title: str) -> None:
+        program = self.records[name].program if name in self.records else None
+        if isinstance(program, Interruptible) and program.title.startswith(title):
+            program.interrupt()
 
     def active(self, name: str) -> bool:
         return name in self.records and self.records[name].state.active in ("active", "activating")
@@ -227,6 +242,10 @@ class SimUnits:
     async def stop(self, name: str) -> None:
         async with self._gate.write("units", "stop", name):
             await self._systemd.stop(name)
+
+    async def interrupt(self, name: str, title: str) -> None:
+        async with self._gate.write("units", "interrupt", name, title):
+            self._systemd.interrupt(name, title)
 
     async def programs(self, name: str) -> tuple[str, ...]:
         async with self._gate.read("units", "programs"):

@@ -59,17 +59,20 @@ class Listener:
 class Serving:
     """The world's ports, and what goes wrong: `fault` names one of ENDINGS, or "silent" (loads for ever, doing
     nothing), "spinning" (for ever, at full speed) or "mute" (listens, and every completion kills it), for every start
-    until it is "". `met`: how many ranks of a former run each start found."""
+    until it is "". `met`: how many ranks of a former run each start found. `running`: seconds that the requests under
+    way still need."""
 
     listeners: dict[int, Listener] = field(default_factory=dict)
     fault: str = ""
     met: list[int] = field(default_factory=list)
+    running: float = 0.0
 
 
 class Server:
     """One run of `vllm serve`."""
 
     patience = 0.5
+    title = "VLLM::EngineCore"
     _listener: Listener | None = None
     _fault = ""
 
@@ -144,6 +147,13 @@ class Server:
         if run:
             run.log("EngineDeadError: EngineCore encountered an issue")
             run.after(after, lambda: run.exit(0))
+
+    def interrupt(self) -> None:
+        """The engine finishes what runs, which ends the server 2 s later; what is new gets no token."""
+        run = self._run
+        if self._listener and run:
+            self._listener.error = "a completion without a token"
+            run.after(self._serving.running + 2.0, lambda: run.exit(0))
 
     def hang(self) -> None:
         if self._listener:

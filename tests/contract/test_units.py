@@ -49,6 +49,16 @@ async def test_the_processes_of_a_unit_are_named(host: Host) -> None:
         assert await host.units.programs(name) == ()
 
 
+async def test_an_interrupt_reaches_those_of_one_title_and_nobody_else(host: Host) -> None:
+    async with unit(host, "ExecStart=/bin/sleep 600") as name:
+        await host.units.start(name)
+        started = await becomes(host, name, "active")
+        await host.units.interrupt(name, "VLLM::EngineCore")
+        await host.units.interrupt("strixd-none.service", "VLLM::EngineCore")
+        await host.sleep(0.3)
+        assert await host.units.read(name) == started
+
+
 async def becomes(host: Host, name: str, active: str, *, seconds: float = 5.0) -> Unit:
     async def look() -> Unit | None:
         state = await host.units.read(name)

@@ -96,6 +96,39 @@ def test_killed_server_answers_again_and_the_incident_says_so(serving: Cluster, 
     assert names == ["noticed", "decided", "stopped", "started", "loaded", "serving"]
 
 
+def test_drain_lets_a_request_finish_and_undrain_serves_again(serving: Cluster, judge: Judge) -> None:
+    judge.expect(*GOING_DOWN)
+    before = serving.status()["incident"]
+    reading = serving.head.stream(*serving.stream(900))
+    assert reading.stdout
+    begun = reading.stdout.readline()
+    drained = serving.cli("drain").check().stdout
+    rest, _ = reading.communicate(timeout=120)
+    assert len(pieces(begun + rest)) > 100
+    assert "cut off" not in drained
+    assert serving.status()["phase"] == "drained"
+    assert "not served until strixd-cli undrain" in serving.cli("status").check().stdout
+    assert not serving.head.sh("ss -Hltn sport = :8000")
+    refused = serving.cli("serve", "tiny")
+    assert (refused.rc, "strixd-cli undrain" in refused.stderr) == (2, True)
+    assert "first completion" in serving.cli("undrain").check().stdout
+    assert serving.complete()
+    assert serving.status()["incident"] == before
+
+
+def test_restart_by_order_waits_for_tokens_and_is_no_incident(serving: Cluster, judge: Judge) -> None:
+    judge.expect(*GOING_DOWN)
+    before, server = serving.status()["incident"], serving.server_pid()
+    assert "first completion" in serving.cli("restart").check().stdout
+    assert serving.server_pid() != server
+    assert "ray" in serving.cli("restart", "ray", host=serving.workers[0]).check().stdout
+    serving.wait_for_tokens()
+    assert "first completion" in serving.cli("restart", "ray").check().stdout
+    assert serving.complete()
+    assert serving.status()["incident"] == before
+    assert serving.cli("incidents").check().stdout
+
+
 def test_worker_rebooted_while_the_head_runs(serving: Cluster, judge: Judge) -> None:
     judge.expect(*GOING_DOWN)
     serving.workers[0].reboot()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from strixd.engine.supervise import SELDOM
 from strixd.errors import Refused, Rejected
+from strixd.orders import Workload
 from strixd.resources.vllm import CALM, ONLY_WORKS, STILL
 from strixd.sim.vllm import Listener
 from strixd.sim.world import FABRIC, IMAGE, RAY, VLLM
@@ -356,6 +358,128 @@ async def test_stop_ends_the_model_and_nothing_else() -> None:
         await node.until(lambda status: status.model is None and status.phase == "ready", seconds=30)
         assert not node.world.systemd.active(VLLM)
         assert node.world.systemd.active(RAY)
+
+
+async def _drain(node: Node, running: float) -> float:
+    """Simulated seconds that it took."""
+    assert node.engine
+    node.world.serving.running = running
+    await node.engine.drain("uid 0: drain")
+    return await node.until(lambda status: status.phase == "drained", seconds=120)
+
+
+@virtual
+async def test_a_drained_cluster_serves_nothing_until_undrain_not_even_after_a_reboot() -> None:
+    async with serving() as node:
+        assert 20 < await _drain(node, running=20.0) < 40
+        assert not node.world.systemd.active(VLLM)
+        assert [call for call in node.world.calls.writes if (call.method, call.args) == ("stop", (VLLM,))] == []
+        await node.reboot()
+        await node.until(lambda status: status.phase == "drained", seconds=120)
+        assert starts(node.world, VLLM) == 1
+        assert node.status.model
+        assert node.status.model.name == MODEL
+        assert node.engine
+        with pytest.raises(Refused, match="drained") as refused:
+            await node.engine.serve(MODEL, (), by="uid 0: serve")
+        assert "undrain" in refused.value.hint
+        await node.engine.undrain("uid 0: undrain")
+        await node.answers(seconds=120)
+        assert node.status.incident is None
+
+
+@virtual
+async def test_requests_that_never_end_are_cut_off_and_that_is_said() -> None:
+    async with serving() as node:
+        assert 60 < await _drain(node, running=3600.0) < 80
+        vllm = next(view for view in node.status.resources if view.name == "vllm")
+        assert vllm.facts[-1] == "requests that still ran after 60 s were cut off"
+
+
+@virtual
+async def test_a_restart_of_strixd_neither_forgets_a_drain_nor_repeats_it() -> None:
+    async with serving() as node:
+        assert node.engine
+        node.world.serving.running = 30.0
+        await node.engine.drain("uid 0: drain")
+        await node.world.clock.sleep(10)
+        await node.restart()
+        await node.until(lambda status: status.phase == "drained", seconds=60)
+        asked = [call for call in node.world.calls.writes if call.method == "interrupt"]
+        assert len(asked) == 1
+
+
+@virtual
+async def test_undrain_in_the_middle_of_a_drain_is_no_incident() -> None:
+    async with serving() as node:
+        assert node.engine
+        node.world.serving.running = 30.0
+        await node.engine.drain("uid 0: drain")
+        await node.world.clock.sleep(10)
+        await node.engine.undrain("uid 0: undrain")
+        await node.until(lambda status: not answering(status), seconds=10)
+        await node.answers(seconds=120)
+        assert starts(node.world, VLLM) == 2
+        assert node.status.incident is None
+
+
+@virtual
+async def test_a_fault_while_drained_is_no_incident() -> None:
+    async with serving() as node:
+        await _drain(node, running=0.0)
+        node.world.kill(RAY)
+        await node.until(lambda status: status.phase != "drained", seconds=30)
+        await node.until(lambda status: status.phase == "drained", seconds=120)
+        assert node.status.incident is None
+
+
+@pytest.mark.parametrize("workload", ["vllm", "ray"])
+@virtual
+async def test_a_restart_by_order_is_one_and_no_incident(workload: Workload) -> None:
+    async with serving() as node:
+        assert node.engine
+        await node.engine.restart(workload, "uid 0: restart")
+        await node.until(lambda status: not answering(status), seconds=30)
+        await node.answers(seconds=180)
+        await node.restart()
+        await node.world.clock.sleep(600)
+        assert answering(node.status)
+        assert starts(node.world, VLLM) == 2
+        assert starts(node.world, RAY) == (2 if workload == "ray" else 1)
+        assert node.status.incident is None
+
+
+@virtual
+async def test_incidents_are_told_the_newest_first() -> None:
+    async with serving() as node:
+        for _ in range(2):
+            node.world.kill(VLLM)
+            await node.until(lambda status: not answering(status), seconds=60)
+            await node.answers(seconds=180)
+        node.world.kill(VLLM)
+        await node.until(lambda status: not answering(status), seconds=60)
+        assert node.engine
+        found = node.engine.incidents(10)
+        assert [bool(each.ended) for each in found] == [False, True, True]
+        assert found[1].began > found[2].began
+        assert node.engine.incidents(1) == found[:1]
+
+
+@virtual
+async def test_what_makes_no_sense_is_refused_with_what_to_do() -> None:
+    async with living(world()) as node:
+        assert node.engine
+        with pytest.raises(Refused, match="no model is ordered"):
+            await node.engine.restart("vllm", "uid 0: restart")
+        await node.engine.pause("uid 0: pause")
+        for refused in (node.engine.drain, node.engine.undrain, partial(node.engine.restart, "ray")):
+            with pytest.raises(Refused, match="paused"):
+                await refused("uid 0: drain")
+    async with living(world("halo2")) as node:
+        assert node.engine
+        for refused in (node.engine.drain, node.engine.undrain, partial(node.engine.restart, "vllm")):
+            with pytest.raises(Refused, match="worker"):
+                await refused("uid 0: drain")
 
 
 @virtual

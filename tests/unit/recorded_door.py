@@ -26,6 +26,7 @@ from strixd.engine.status import (
     StepView,
 )
 from strixd.errors import Refused, StrixdError
+from strixd.orders import Workload
 from strixd.plan import Condition
 
 NOON = 1_764_417_600.0  # 2025-11-29 12:00:00 UTC
@@ -100,6 +101,7 @@ class RecordedDoor:
         self.after_serve: list[Status] = []
         self.after_apply: list[Status] = []
         self.changes: list[ChangeView] = []  # the newest first
+        self.past: list[Incident] = []  # the newest first
         self._changed = asyncio.Condition()
 
     def status(self) -> Status:
@@ -136,6 +138,9 @@ class RecordedDoor:
     def history(self, count: int) -> tuple[ChangeView, ...]:
         return tuple(self.changes[:count])
 
+    def incidents(self, count: int) -> tuple[Incident, ...]:
+        return tuple(self.past[:count])
+
     async def apply(self, by: str) -> None:
         """The states of `after_apply` follow, the last of which is of a pass that knew of it."""
         self._note("apply", by=by)
@@ -160,8 +165,7 @@ class RecordedDoor:
 
     async def serve(self, model: str, arguments: tuple[str, ...], *, by: str) -> None:
         self._note("serve", model, *arguments, by=by)
-        self._ordered = 8.5  # newer than pass 7, which it says at first, and pass 8
-        self._coming = asyncio.create_task(self._after_serve())
+        self._order()
 
     async def _after_serve(self) -> None:
         for number, each in enumerate(self.after_serve, 100):
@@ -170,6 +174,22 @@ class RecordedDoor:
 
     async def stop(self, by: str) -> None:
         self._note("stop", by=by)
+
+    async def drain(self, by: str) -> None:
+        self._note("drain", by=by)
+        self._order()
+
+    async def undrain(self, by: str) -> None:
+        self._note("undrain", by=by)
+        self._order()
+
+    async def restart(self, workload: Workload, by: str) -> None:
+        self._note("restart", workload, by=by)
+        self._order()
+
+    def _order(self) -> None:
+        self._ordered = 8.5  # newer than pass 7, which it says at first, and pass 8
+        self._coming = asyncio.create_task(self._after_serve())
 
     async def pause(self, by: str) -> None:
         self._note("pause", by=by)

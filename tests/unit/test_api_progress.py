@@ -8,7 +8,7 @@ import pytest
 from recorded_door import resource, status
 
 from strixd.api.progress import PATIENCE, Journey, Progress, advance
-from strixd.engine.status import Status
+from strixd.engine.status import ResourceView, Status
 from strixd.errors import CannotServe
 
 START = Journey("tiny", ordered=7.0)
@@ -21,6 +21,38 @@ def told(*states: Status) -> list[tuple[str, bool]]:
         journey, news = advance(journey, state, float(now))
         heard += [(each.stage, each.done) for each in news]
     return heard
+
+
+def drained(*resources: ResourceView) -> Status:
+    return replace(status(*resources), drained=True, phase="drained")
+
+
+def test_the_way_of_a_drain_is_one_stage() -> None:
+    journey = Journey("", 7.0, "drain")
+    running = drained(resource("vllm", "waiting", "what runs has 50 s more"), resource("ray", "blocked", "no carrier"))
+    journey, news = advance(journey, running, 0)
+    assert news == (Progress("drain", False, "vllm: what runs has 50 s more"),)
+    journey, news = advance(journey, drained(resource("vllm", "ok", "", "drained", "cut off")), 99)
+    assert news == (Progress("drain", True, "drained, cut off"),)
+    assert journey.arrived
+
+
+def test_the_way_back_of_ray_alone_asks_for_no_model() -> None:
+    journey, news = advance(Journey("", 7.0, "ray"), replace(status(resource("vllm", "stuck")), model=None), 0)
+    assert [(each.stage, each.done) for each in news] == [("image", True), ("ray", True)]
+    assert journey.arrived
+
+
+@pytest.mark.parametrize(
+    ("journey", "state", "words"),
+    [
+        (START, drained(), "Cannot serve tiny: a later order says to drain"),
+        (Journey("", 7.0, "drain"), status(), "Cannot drain: a later order says to undrain"),
+    ],
+)
+def test_an_order_to_the_contrary_ends_the_way(journey: Journey, state: Status, words: str) -> None:
+    with pytest.raises(CannotServe, match=words):
+        advance(journey, state, 0)
 
 
 def test_all_at_once_when_it_answers_already() -> None:

@@ -19,6 +19,7 @@ from strixd.api.commands import COMMANDS
 from strixd.api.introspection import INTERFACES, METHODS
 from strixd.api.progress import Stage
 from strixd.engine.status import Phase
+from strixd.orders import Workload
 from strixd.plan import Condition, Effect
 
 # The description, the table and the errors agree.
@@ -38,7 +39,12 @@ def test_parameters_are_those_of_the_description() -> None:
 
 
 def _described(kind: type) -> dict[str, object]:
-    words = {"str": "string", "Phase": "Phase", "tuple[str, ...] | None": ("?", ("[]", "string"))}
+    words = {
+        "str": "string",
+        "Phase": "Phase",
+        "Workload | None": ("?", "Workload"),
+        "tuple[str, ...] | None": ("?", ("[]", "string")),
+    }
     words |= dict.fromkeys(("Annotated[int, _waitable] | None", "Annotated[int, _countable] | None"), ("?", "int"))
     return {name: words[annotation] for name, annotation in kind.__annotations__.items()}
 
@@ -52,7 +58,8 @@ def test_every_named_error_is_described() -> None:
 
 def test_the_words_of_enumerations_agree() -> None:
     types = idl("io.strixd").types
-    for name, literal in {"Phase": Phase, "Condition": Condition, "Stage": Stage, "ApplyStage": ApplyStage}.items():
+    literals = {"Phase": Phase, "Condition": Condition, "Stage": Stage, "ApplyStage": ApplyStage, "Workload": Workload}
+    for name, literal in literals.items():
         assert types[name] == ("enum", get_args(literal))
     assert types["Effect"] == ("enum", tuple(each.value for each in Effect))
 
@@ -65,10 +72,14 @@ CALLS: dict[str, tuple[dict[str, object], tuple[object, ...] | None]] = {
     "Wait": ({"phase": "ready", "timeout": 1}, None),
     "Plan": ({}, ("preview",)),
     "History": ({"count": 5}, None),
+    "Incidents": ({"count": 1}, None),
     "Apply": ({}, ("apply",)),
     "Undo": ({}, ("undo",)),
     "Serve": ({"model": "tiny", "arguments": ["--seed", "1"]}, ("serve", "tiny", "--seed", "1")),
     "Stop": ({}, ("stop",)),
+    "Drain": ({}, ("drain",)),
+    "Undrain": ({}, ("undrain",)),
+    "Restart": ({"workload": "ray"}, ("restart", "ray")),
     "Pause": ({}, ("pause",)),
     "Resume": ({}, ("resume",)),
     "UpdateImage": ({}, ("update_image",)),
@@ -85,6 +96,7 @@ def test_a_reply_fits_the_description(tmp_path: Path, method: str) -> None:
 
     async def scenario(lab: Lab) -> None:
         lab.door.changes = [change(outcome="left over", why="no room"), change()]
+        lab.door.past = [incident] if (incident := status().incident) else []
         async with lab.client() as client:
             reply = await client.ask(method, parameters)
         interface = idl("io.strixd")
@@ -126,7 +138,10 @@ def test_whoever_changes_something_is_named_with_the_command(tmp_path: Path) -> 
         async with lab.client() as client:
             for method, (parameters, _) in CALLS.items():
                 await client.ask(method, parameters)
-        words = ("apply", "undo", "serve", "stop", "pause", "resume", "image update")
+        words = (
+            *("apply", "undo", "serve", "stop", "drain", "undrain", "restart"),
+            *("pause", "resume", "image update"),
+        )
         assert lab.door.by == [f"uid {os.getuid()}: {word}" for word in words]
 
     run(tmp_path, scenario)

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 from cli_process import cli, command, environment
-from recorded_door import MOVE, MTU, RecordedDoor, Served, change, resource, served, status
+from recorded_door import MOVE, MTU, NOON, RecordedDoor, Served, change, resource, served, status
 
 from strixd import __version__
+from strixd.engine.status import Incident, Moment
 from strixd.errors import ConfigError, NotPermitted, Rejected
 
 
@@ -208,6 +209,59 @@ def test_serve_ends_with_the_failing_layer(server: Served) -> None:
     done = cli("serve", "tiny", socket=server.path)
     assert done.returncode == 3
     assert done.stderr == "strixd-cli: Cannot serve tiny: vllm: unknown flag --foo\n  take it out\n"
+
+
+def test_drain_tells_when_the_server_has_ended(server: Served) -> None:
+    draining = replace(status(resource("vllm", "waiting", "what runs has 50 s more")), drained=True)
+    server.door.after_serve = [draining, replace(status(), drained=True, phase="drained")]
+    done = cli("drain", socket=server.path)
+    assert done.returncode == 0
+    assert [line[11:] for line in done.stdout.splitlines()] == ["order recorded: drain", "drained: fact of vllm"]
+    assert server.door.asked == [("drain",)]
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("undrain", ("undrain",)),
+        ("restart", ("restart", "vllm")),
+        ("restart vllm", ("restart", "vllm")),
+        ("restart ray", ("restart", "ray")),
+    ],
+)
+def test_undrain_and_restart_wait_for_a_completion(server: Served, words: str, asked: tuple[str, ...]) -> None:
+    server.door.after_serve = [status(resource("image", "waiting", "pulling, 12 %")), status()]
+    done = cli(*words.split(), socket=server.path)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0][11:] == f"order recorded: {words if words != 'restart' else 'restart vllm'}"
+    assert done.stdout.splitlines()[-1][11:] == "first completion: http://127.0.0.1:8000 answers, in 0.4 s"
+    assert server.door.asked == [asked]
+
+
+def test_a_restart_waits_only_for_ray_where_no_model_is_served(server: Served) -> None:
+    server.say(replace(status(), model=None))
+    server.door.after_serve = [replace(status(resource("vllm", "waiting")), model=None)]
+    done = cli("restart", "ray", socket=server.path)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1][11:] == "ray: fact of ray"
+
+
+def test_incidents(server: Served) -> None:
+    moments = (Moment("noticed", NOON), Moment("stopped", NOON + 1.5), Moment("answering", NOON + 31.25))
+    over = Incident("a1", "vllm", "killed by signal 9", NOON, NOON + 31.25, moments)
+    server.door.past = [Incident("b2", "ray", "halo2 has gone", NOON + 60, 0.0, moments[:1]), over]
+    lines = cli("incidents", socket=server.path).stdout.splitlines()
+    assert lines[0].split() == ["began", "incident", "no", "answer", "for", "cause"]
+    assert "s, open" in lines[2]
+    assert lines[2].endswith("ray: halo2 has gone")
+    assert "  a1        31.2 s " in lines[5]
+    assert lines[6] == "  noticed +0.0 s, stopped +1.5 s, answering +31.2 s"
+    assert [each["id"] for each in json.loads(cli("incidents", "1", "--json", socket=server.path).stdout)] == ["b2"]
+    assert cli("incidents", "0", socket=server.path).returncode == 2
+
+
+def test_no_incident(server: Served) -> None:
+    assert cli("incidents", socket=server.path).stdout == "no incident is known\n"
 
 
 def test_ctrl_c_detaches_and_says_so(server: Served) -> None:

@@ -125,6 +125,9 @@ def test_a_hold_grows_while_nothing_changes_and_starts_anew_when_something_does(
 def test_phase(conditions: dict[str, Condition], paused: bool, problem: str, expected: str) -> None:
     views = {name: view(name, condition) for name, condition in conditions.items()}
     assert phase(views, paused=paused, problem=problem) == expected
+    assert phase(views, paused=paused, drained=True, problem=problem) == (
+        "drained" if expected == "ready" else expected
+    )
 
 
 def begun(resource: str = "vllm") -> Incident:

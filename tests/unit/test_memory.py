@@ -43,6 +43,17 @@ def test_orders_are_read_as_they_were_saved() -> None:
     asyncio.run(main())
 
 
+def test_orders_of_an_earlier_strixd_are_read() -> None:
+    text = '{"model": "tiny", "arguments": [], "paused": false, "at": 3.5, "update_after": 0.0}'
+
+    async def main() -> None:
+        read = await memory.load_orders(simulated_host(world(memory.ORDERS, text)).files)
+        assert read == Orders(model="tiny", at=3.5)
+        assert (read.served, read.drained, read.restart_vllm, read.restart_ray) == ("tiny", False, "", "")
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("text", BROKEN, ids=lambda text: text[:15])
 def test_a_history_that_cannot_be_read_begins_anew(text: str, caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:

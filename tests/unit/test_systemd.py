@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from strixd.host.cgroup import survivors
+from strixd.host.cgroup import interrupt, survivors
 from strixd.host.systemd import to_unit, unit_path
 
 RUN = bytes(range(16))
@@ -79,3 +81,17 @@ def test_an_empty_group_has_none(tree: Path) -> None:
 def test_no_group_has_none(tree: Path, group: str) -> None:
     (tree / "cgroup.events").write_text("populated 1\n")
     assert survivors(group, tree) == ()
+
+
+def test_an_interrupt_goes_to_the_processes_of_one_title_and_to_nobody_else(tree: Path) -> None:
+    """argv[0] is what a program titles itself with."""
+    engine, other = (
+        subprocess.Popen([title, "60"], executable="/bin/sleep") for title in ("VLLM::EngineCore_DP0", "VLLM::Router")
+    )
+    with engine, other:
+        procs = tree / "a.slice/x.service/libpod-payload-1/cgroup.procs"
+        procs.write_text(f"{engine.pid}\n{other.pid}\n999999999\n")
+        interrupt("/a.slice/x.service", "VLLM::EngineCore", tree)
+        assert engine.wait(10) == -signal.SIGINT
+        assert other.poll() is None
+        other.kill()

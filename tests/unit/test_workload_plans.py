@@ -8,21 +8,21 @@ import pytest
 
 from strixd.fabric import Fabric, Pick
 from strixd.occupied import AGAIN, Seat, conflicts, who
-from strixd.plan import Condition
+from strixd.plan import Condition, Plan
 from strixd.ports import Answer, Holder, Link, Member, Progress, RayReport, Unit
 from strixd.quadlet import Container, render
-from strixd.resources import image, ray, vllm
+from strixd.resources import drain, image, members, ray, vllm
 from strixd.workload import Gather, Start, Stop, WriteUnit
 
-HEAD = ray.Peer("halo1", "head", "10.0.0.1", 1)
-WORKER = ray.Peer("halo2", "worker", "10.0.0.2", 1)
+HEAD = members.Peer("halo1", "head", "10.0.0.1", 1)
+WORKER = members.Peer("halo2", "worker", "10.0.0.2", 1)
 KEY = "/etc/strixd/cluster.key"
 PICK = Pick(Link("eth1", "02:00:00:00:00:01", carrier=True))
 PRESENT = image.Report(reference="example.org/i:1", state="present", digest="sha256:aa", id="bb", boot="b1")
 RECORD = {"boot": "b1", "digest": "sha256:aa", "settings": "s", "version": "1"}
 
 
-def wanted(node: ray.Peer = HEAD) -> ray.Desired:
+def wanted(node: members.Peer = HEAD) -> ray.Desired:
     return ray.Desired(
         node=node,
         head=HEAD,
@@ -39,7 +39,7 @@ def wanted(node: ray.Peer = HEAD) -> ray.Desired:
     )
 
 
-def member(peer: ray.Peer, **changes: object) -> Member:
+def member(peer: members.Peer, **changes: object) -> Member:
     return replace(Member(peer.name, peer.address, alive=True, gpus=1, record=RECORD), **changes)  # type: ignore[arg-type]
 
 
@@ -118,7 +118,7 @@ def test_record_is_published_once() -> None:
     assert plan.steps == (ray.Publish(tuple(sorted(RECORD.items()))),)
 
 
-def with_ranks(peer: ray.Peer, count: int, **changes: object) -> Member:
+def with_ranks(peer: members.Peer, count: int, **changes: object) -> Member:
     return member(peer, record=RECORD | {"ranks": str(count)}, **changes)
 
 
@@ -332,6 +332,64 @@ def test_a_new_order_tries_again_what_was_given_up() -> None:
     desired = replace(served(), retry_after=11.0)
     plan = vllm.Vllm().plan(desired, watched(desired, unit=unit, words=("error: x",)))
     assert [type(step) for step in plan.steps] == [Start]
+
+
+RUNS = drain.Observed(engine=True)
+
+
+def draining(seen: drain.Observed, *, now: float = 20.0, seconds: int = 60, drained: bool = True) -> Plan:
+    order = drain.Desired(seconds, drained, restart="i0")
+    desired = replace(served(), container=None, model="", drain=order) if drained else replace(served(), drain=order)
+    return vllm.Vllm().plan(desired, watched(served(), draining=seen, now=now))
+
+
+def test_a_drain_lets_the_engine_finish_and_ends_it_when_time_is_over() -> None:
+    assert draining(RUNS).steps == (drain.Interrupt("strixd-vllm.service", "i1"),)
+    asked = replace(RUNS, since=21.0)
+    waiting = draining(asked, now=41.0)
+    assert (waiting.condition, waiting.steps) == ("waiting", ())
+    assert "40 s" in waiting.why
+    (late,) = draining(asked, now=82.0).steps
+    assert isinstance(late, drain.End)
+    assert "after 60 s" in late.cut
+
+
+def test_a_drain_after_the_clock_was_set_back_waits_for_no_other_century() -> None:
+    (step,) = draining(replace(RUNS, since=21.0), now=20.0).steps
+    assert isinstance(step, drain.End)
+
+
+@pytest.mark.parametrize(("seen", "seconds"), [(drain.Observed(), 60), (RUNS, 0)])
+def test_a_server_without_engine_or_time_is_ended_at_once(seen: drain.Observed, seconds: int) -> None:
+    (step,) = draining(seen, seconds=seconds).steps
+    assert isinstance(step, drain.End)
+    assert bool(step.cut) == seen.engine
+
+
+def test_drained_is_ok_and_leaves_no_unit() -> None:
+    order = drain.Desired(60, drained=True)
+    desired = replace(served(), container=None, model="", drain=order)
+    over = Unit("strixd-vllm.service", True, "inactive", "success", 0, "i1", 10.0)
+    plan = vllm.Vllm().plan(desired, watched(served(), unit=over, draining=drain.Observed(cut="some were cut off")))
+    assert [str(step).split()[0] for step in plan.steps] == ["remove"]
+    assert plan.condition == "ok"
+    assert plan.facts[-1] == "some were cut off"
+
+
+def test_a_run_that_was_asked_to_end_is_not_served_by_an_undrain() -> None:
+    plan = draining(replace(RUNS, since=15.0), drained=False)
+    assert (plan.condition, plan.steps) == ("waiting", ())
+    assert "has not ended yet" in plan.why
+
+
+def test_a_restart_is_of_one_run_only() -> None:
+    for run, wanted_steps in (("i1", [drain.Interrupt]), ("i0", [])):
+        desired = replace(served(), drain=drain.Desired(60, restart=run))
+        plan = vllm.Vllm().plan(desired, watched(served(), draining=RUNS))
+        assert [type(step) for step in plan.steps] == wanted_steps
+    for run, steps in (("i1", [Stop, Start]), ("i0", [])):
+        other = replace(wanted(), restart=run)
+        assert [type(step) for step in ray.Ray().plan(other, seen(other, report(*BOTH))).steps] == steps
 
 
 def test_refusal_of_the_hub_is_said_before_anything_starts() -> None:

@@ -1,0 +1,49 @@
+"""incidents: when the model did not answer, for how long, and why."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from strixd.cli import client
+from strixd.cli.columns import columns, widths
+from strixd.cli.parse import Asked
+from strixd.cli.screen import View, clock, printable
+from strixd.cli.terminal import say
+from strixd.errors import Refused
+
+_MOST = 1000  # incidents; the daemon gives no more
+
+
+def incidents(asked: Asked) -> int:
+    count = int(asked.words.get("N", "10"))
+    if not 1 <= count <= _MOST:
+        raise Refused(f"incidents: N is 1 to {_MOST}, not {count}", hint="for example: strixd-cli incidents 20")
+    found = client.call(asked.socket, "Incidents", {"count": count})["incidents"]
+    assert isinstance(found, list)
+    say(json.dumps(found, indent=2) if asked.has("--json") else "\n".join(lines(found, time.time())))
+    return 0
+
+
+def lines(found: list[View], now: float) -> list[str]:
+    """When, id and how long in columns, with the cause; below it each moment in seconds from the beginning; pure."""
+    if not found:
+        return ["no incident is known"]
+    head = ("began", "incident", "no answer for", "cause")
+    table = [tuple(map(printable, row)) for row in (head, *(_row(each, now) for each in found))]
+    sizes = widths(table)
+    told = [columns(table[0], sizes)]
+    for row, each in zip(table[1:], found, strict=True):
+        told += ["", columns(row, sizes), f"  {_moments(each)}"]
+    return told
+
+
+def _row(incident: View, now: float) -> tuple[str, ...]:
+    began, ended = incident["began"], incident["ended"]
+    lasted = f"{ended - began:.1f} s" if ended else f"{max(0.0, now - began):.0f} s, open"
+    return clock(began, now), incident["id"], lasted, f"{incident['resource']}: {incident['cause']}"
+
+
+def _moments(incident: View) -> str:
+    began = incident["began"]
+    return ", ".join(f"{printable(each['name'])} +{each['at'] - began:.1f} s" for each in incident["moments"])

@@ -1,0 +1,78 @@
+"""What Ray's list says of the nodes that the file demands: who has joined, who is missing or different. Pure.
+
+Image and settings must be the same everywhere, or ranks differ silently; another strixd is only said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strixd.ports import Member, RayReport
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A node that the file names; `address` without prefix."""
+
+    name: str
+    role: str
+    address: str
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """This node, and what the others must have in common with it: image digest, hash of settings, version of strixd."""
+
+    name: str
+    digest: str
+    settings: str
+    version: str
+
+
+def alive(report: RayReport, peer: Peer) -> Member | None:
+    return next((m for m in report.members if m.alive and m.name == peer.name), None)
+
+
+def lacking(peers: tuple[Peer, ...], own: Own, report: RayReport) -> str:
+    """The first node that is missing or different, and how; "" when none is."""
+    joined = sum(alive(report, peer) is not None for peer in peers)
+    for peer in peers:
+        member = alive(report, peer)
+        if member is None:
+            return f"{joined} of {len(peers)} members; {peer.name} ({peer.address}) has not joined"
+        if sum(each.alive and each.name == peer.name for each in report.members) > 1:
+            return f"{peer.name} ({peer.address}) is listed twice: Ray has not noticed yet that its earlier run ended"
+        if why := _different(peer, member, own):
+            return f"{peer.name} ({peer.address}) {why}"
+    return ""
+
+
+def _different(peer: Peer, member: Member, own: Own) -> str:
+    if member.address != peer.address:
+        return f"joined from {member.address}"
+    if member.gpus != peer.gpus:
+        return f"brings {member.gpus} GPUs, the file says {peer.gpus}"
+    if peer.name == own.name:
+        return ""
+    theirs = member.record
+    if not theirs:
+        return "joined, and its strixd has not said yet what it runs"
+    if theirs.get("digest") != own.digest:
+        return f"runs image {theirs.get('digest', '')[:19]}, this node {own.digest[:19]}"
+    if theirs.get("settings") != own.settings:
+        return "has another cluster.toml: copy the same file to every node, then strixd-cli apply there"
+    return ""
+
+
+def listing(peers: tuple[Peer, ...], report: RayReport) -> str:
+    joined = [peer.name for peer in peers if alive(report, peer)]
+    version = f"Ray {report.version}: " if report.version else ""
+    return f"{version}{len(joined)} of {len(peers)} members" + (f" ({', '.join(joined)})" if joined else "")
+
+
+def versions(own: Own, report: RayReport) -> tuple[str, ...]:
+    """Who runs another strixd than this node: no reason to serve nothing."""
+    theirs = {m.name: m.record.get("version", own.version) for m in report.members if m.alive}
+    others = {name: version for name, version in theirs.items() if version != own.version}
+    return tuple(f"{name} runs strixd {version}, this node {own.version}" for name, version in others.items())
