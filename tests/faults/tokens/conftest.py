@@ -1,0 +1,75 @@
+"""A cluster of two lab hosts that serves the tiny model, once for all faults; the table of their times at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.faults.tokens.course import Course, table, undergo
+from tests.faults.tokens.fault import Fault
+from tests.faults.tokens.revival import forget, revive, serving
+from tests.lab.cluster import ENVIRONMENT, Table
+from tests.lab.fixtures import Pair
+from tests.lab.install import install
+from tests.lab.judge import Judge
+from tests.lab.lab import Lab
+
+COURSES = pytest.StashKey[list[Course]]()
+MIDDLEWARE = Path(__file__).with_name("middleware.py")
+LAID: dict[str, Table] = {
+    "image": {"environment": {**ENVIRONMENT, "PYTHONPATH": "/models/lab"}},
+    "model": {"arguments": ["--max-model-len", "1024", "--middleware", "middleware.Sick"]},
+}
+GOING_DOWN = (
+    r"strixd-(ray|vllm)\.service",  # a workload that is killed, or loses its peer, is a failed unit
+    r"(conmon|podman|systemd-coredump).*",
+)
+
+
+@pytest.fixture(scope="package")
+def bare_pair(lab: Lab) -> Iterator[Pair]:
+    first, second = lab.new_hosts()
+    yield first, second
+    lab.remove_hosts()
+
+
+@pytest.fixture(scope="package")
+def cluster(bare_pair: Pair, wheel: Path) -> Cluster:
+    """Started on both at once, and a first completion has come out."""
+    install(bare_pair, wheel)
+    made = Cluster(bare_pair)
+    for host in bare_pair:
+        host.write("/var/lib/strixd/models/lab/middleware.py", MIDDLEWARE.read_text())
+    made.lay(LAID)
+    made.start()
+    made.serve()
+    return made
+
+
+@pytest.fixture
+def undergone(cluster: Cluster, judge: Judge, request: pytest.FixtureRequest) -> Iterator[Callable[..., Course]]:
+    """undergone(fault): a cluster that serves undergoes it. Afterwards it serves again, by force if need be."""
+    judge.expect(*GOING_DOWN)
+    if not serving(cluster):
+        revive(cluster)
+    forget(cluster)
+
+    def course(fault: Fault, *, several: bool = False) -> Course:
+        judge.expect(*fault.expected)
+        made = undergo(cluster, fault, several=several)
+        request.config.stash.setdefault(COURSES, []).append(made)
+        return made
+
+    yield course
+    if not serving(cluster):
+        revive(cluster)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if courses := config.stash.get(COURSES, []):
+        terminalreporter.section("seconds from each fault on")
+        for line in table(courses):
+            terminalreporter.write_line(line)

@@ -1,0 +1,21 @@
+"""After each single fault: tokens again, with nobody giving a command, after a whole restart, with one incident that
+tells what it was. One cluster undergoes them all; the table of times is printed at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.faults.tokens import model_faults
+from tests.faults.tokens.course import Course
+from tests.faults.tokens.fault import Fault
+
+pytestmark = pytest.mark.lab
+FAULTS = (*model_faults.FAULTS,)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+def test_tokens_again_after(fault: Fault, undergone: Callable[..., Course]) -> None:
+    course = undergone(fault)
+    assert not course.complaints, "\n".join(course.complaints)
