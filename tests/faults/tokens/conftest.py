@@ -11,6 +11,8 @@ from tests.e2e.cluster import Cluster
 from tests.faults.tokens.course import Course, table, undergo
 from tests.faults.tokens.fault import Fault
 from tests.faults.tokens.revival import forget, revive, serving
+from tests.faults.tokens.seeds import SEED
+from tests.lab.cache import say
 from tests.lab.cluster import ENVIRONMENT, Table
 from tests.lab.fixtures import Pair
 from tests.lab.install import install
@@ -31,7 +33,7 @@ GOING_DOWN = (
 
 @pytest.fixture(scope="package")
 def bare_pair(lab: Lab) -> Iterator[Pair]:
-    first, second = lab.new_hosts()
+    first, second = lab.new_hosts(disk="2G")
     yield first, second
     lab.remove_hosts()
 
@@ -61,6 +63,7 @@ def undergone(cluster: Cluster, judge: Judge, request: pytest.FixtureRequest) ->
         judge.expect(*fault.expected)
         made = undergo(cluster, fault, several=several)
         request.config.stash.setdefault(COURSES, []).append(made)
+        say("\n".join((*table([made]), *made.complaints)))
         return made
 
     yield course
@@ -68,8 +71,13 @@ def undergone(cluster: Cluster, judge: Judge, request: pytest.FixtureRequest) ->
         revive(cluster)
 
 
+def pytest_report_collectionfinish() -> str:
+    return f"to draw the same at random again: STRIXD_FAULTS_SEED={SEED}"
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if courses := config.stash.get(COURSES, []):
         terminalreporter.section("seconds from each fault on")
+        terminalreporter.write_line(f"STRIXD_FAULTS_SEED={SEED}")
         for line in table(courses):
             terminalreporter.write_line(line)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.tokens import model_faults
+from tests.faults.tokens import host_faults, model_faults, ray_faults
 from tests.faults.tokens.course import Course
 from tests.faults.tokens.fault import Fault
 
 pytestmark = pytest.mark.lab
-FAULTS = (*model_faults.FAULTS,)
+FAULTS = (*model_faults.FAULTS, *ray_faults.FAULTS, *host_faults.FAULTS)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
