@@ -16,7 +16,7 @@ from typing import Any
 from tests.e2e.cluster import Cluster
 from tests.faults.tokens.fault import Act, Fault
 from tests.faults.tokens.processes import Process, processes
-from tests.faults.tokens.watch import Watch, servers, survivors
+from tests.faults.tokens.watch import Span, Watch, servers, survivors
 from tests.lab.host import NotUp, wait_for
 from tests.lab.shell import CommandFailed
 
@@ -120,7 +120,7 @@ def _state(cluster: Cluster, number: int) -> str:
     return f"{host.name} is {told['phase']}: {', '.join(lacking)}"
 
 
-def _judge_processes(course: Course, cluster: Cluster, before: Process | None, seen: Mapping[Process, float]) -> None:
+def _judge_processes(course: Course, cluster: Cluster, before: Process | None, seen: Mapping[Process, Span]) -> None:
     course.complaints += survivors(seen)
     runs = servers(seen)
     if course.fault.steady and (len(runs) != 1 or runs[0] != before):

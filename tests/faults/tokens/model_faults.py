@@ -4,48 +4,61 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tests.e2e.cluster import Cluster
 from tests.faults.tokens.fault import Fault
 from tests.faults.tokens.harm import Said, let_go, run, seize, signal, signalled, then, wait
-from tests.faults.tokens.processes import Kind, processes
+from tests.faults.tokens.processes import Kind, Process, processes
 
-Sign = Callable[[Cluster, float], bool]
 HUNG = r"no completion|no counter moves|does not answer|hung|stopped answering"
 ENDED = r"ended with status 0|killed by signal"
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What there was when the first run was killed, and when that was, in seconds of the epoch."""
+
+    processes: frozenset[Process]
+    at: float
+
+
+Sign = Callable[[Cluster, Before], bool]
+
+
+def new(cluster: Cluster, before: Before, place: int, kind: Kind) -> bool:
+    """Whether there is a process of that kind, of the new run. A server cannot be taken for its predecessor."""
+    found = set(processes(cluster.hosts[place])) - before.processes
+    return any(each.kind == kind for each in found)
+
+
 def appears(place: int, kind: Kind) -> Sign:
-    """A process of that kind, of the new run."""
-    return lambda cluster, since: any(
-        each.kind == kind and each.began > since for each in processes(cluster.hosts[place])
-    )
+    return lambda cluster, before: new(cluster, before, place, kind)
 
 
 def says(words: str) -> Sign:
-    """The new run has logged that. `since` counts from the machine's boot."""
+    """The new run has logged that."""
 
-    def sign(cluster: Cluster, since: float) -> bool:
-        epoch = since + time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
-        lines = cluster.head.journal(epoch)
+    def sign(cluster: Cluster, before: Before) -> bool:
+        lines = cluster.head.journal_from_outside(before.at)
         return any(words in line.get("MESSAGE", "") for line in lines if "vllm" in line.get("_SYSTEMD_UNIT", ""))
 
     return sign
 
 
-def listens(cluster: Cluster, since: float) -> bool:
-    """The new server has its port, and has not yet been asked."""
-    return appears(0, "server")(cluster, since) and bool(cluster.head.sh("ss -Hltn sport = :8000"))
+def listens(cluster: Cluster, before: Before) -> bool:
+    """The new server has its port, and has hardly been asked."""
+    return new(cluster, before, 0, "server") and bool(cluster.head.sh("ss -Hltn sport = :8000"))
 
 
 def crash(phase: str, sign: Sign, place: int, kind: Kind) -> Fault:
     """The server is killed, and in the start that follows a process once more, at that sign."""
 
     def harm(cluster: Cluster) -> None:
-        since = time.clock_gettime(time.CLOCK_BOOTTIME)
+        before = Before(frozenset(each for host in cluster.hosts for each in processes(host)), time.time())
         signal(cluster.head, "server")
-        wait("that phase of the start", lambda: sign(cluster, since))
-        wait(f"a {kind} to kill", lambda: appears(place, kind)(cluster, since))
+        wait(f"the start is at the phase {phase!r}", lambda: sign(cluster, before))
+        wait(f"a {kind} to kill", lambda: new(cluster, before, place, kind))
         signal(cluster.hosts[place], kind)
 
     return Fault(f"crash {phase}", harm, r"killed by signal 9")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 
 from tests.faults.tokens.processes import MODEL, Process, processes
@@ -14,13 +15,21 @@ from tests.lab.host import Host
 PAUSE = 0.25  # seconds between looks
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """When a process was first and last seen alive as what it is, in seconds since the machine's boot. A rank may have
+    begun much earlier: Ray keeps idle workers, and makes one of them the rank."""
+
+    first: float
+    last: float
+
+
 class Watch:
     def __init__(self, hosts: Sequence[Host]) -> None:
         self._hosts = tuple(hosts)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look_on, name="watch of the model's processes")
-        self.seen: dict[Process, float] = {}
-        """When each was last seen alive, in seconds since the machine's boot."""
+        self.seen: dict[Process, Span] = {}
 
     def __enter__(self) -> Watch:
         self._look()
@@ -38,19 +47,20 @@ class Watch:
     def _look(self) -> None:
         for host in self._hosts:
             now = time.clock_gettime(time.CLOCK_BOOTTIME)  # before the look: so it lived at least until then
-            self.seen.update({process: now for process in processes(host) if process.kind in MODEL})
+            for process in (each for each in processes(host) if each.kind in MODEL):
+                self.seen[process] = Span(self.seen[process].first if process in self.seen else now, now)
 
 
-def servers(seen: Mapping[Process, float]) -> list[Process]:
+def servers(seen: Mapping[Process, Span]) -> list[Process]:
     """In the order of their starts."""
     return sorted((each for each in seen if each.kind == "server"), key=lambda each: each.began)
 
 
-def survivors(seen: Mapping[Process, float]) -> list[str]:
+def survivors(seen: Mapping[Process, Span]) -> list[str]:
     """What of an earlier run was alive after a later server had begun."""
     return [
-        f"{old} lived on for {until - server.began:.1f} s after {server} had begun"
+        f"{old} lived on for {span.last - server.began:.1f} s after {server} had begun"
         for server in servers(seen)
-        for old, until in seen.items()
-        if old.began < server.began < until
+        for old, span in seen.items()
+        if old != server and span.first < server.began < span.last
     ]
