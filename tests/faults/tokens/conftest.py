@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.faults.tokens.course import Course, table, undergo
-from tests.faults.tokens.fault import Fault
-from tests.faults.tokens.revival import forget, revive, serving
+from tests.faults.tokens.course import COURSES, table
+from tests.faults.tokens.revival import Undergo, undergoing
 from tests.faults.tokens.seeds import SEED
-from tests.lab.cache import say
 from tests.lab.cluster import ENVIRONMENT, Table
 from tests.lab.fixtures import Pair
 from tests.lab.install import install
 from tests.lab.judge import Judge
 from tests.lab.lab import Lab
 
-COURSES = pytest.StashKey[list[Course]]()
 MIDDLEWARE = Path(__file__).with_name("middleware.py")
 LAID: dict[str, Table] = {
     "image": {"environment": {**ENVIRONMENT, "PYTHONPATH": "/models/lab"}},
     "model": {"arguments": ["--max-model-len", "1024", "--middleware", "middleware.Sick"]},
 }
-GOING_DOWN = (
-    r"strixd-(ray|vllm)\.service",  # a workload that is killed, or loses its peer, is a failed unit
-    r"(conmon|podman|systemd-coredump).*",
-)
 
 
 @pytest.fixture(scope="package")
@@ -52,23 +45,10 @@ def cluster(bare_pair: Pair, wheel: Path) -> Cluster:
 
 
 @pytest.fixture
-def undergone(cluster: Cluster, judge: Judge, request: pytest.FixtureRequest) -> Iterator[Callable[..., Course]]:
-    """undergone(fault): a cluster that serves undergoes it. Afterwards it serves again, by force if need be."""
-    judge.expect(*GOING_DOWN)
-    if not serving(cluster):
-        revive(cluster)
-    forget(cluster)
-
-    def course(fault: Fault, *, several: bool = False) -> Course:
-        judge.expect(*fault.expected)
-        made = undergo(cluster, fault, several=several)
-        request.config.stash.setdefault(COURSES, []).append(made)
-        say("\n".join((*table([made]), *made.complaints)))
-        return made
-
-    yield course
-    if not serving(cluster):
-        revive(cluster)
+def undergone(cluster: Cluster, judge: Judge, request: pytest.FixtureRequest) -> Iterator[Undergo]:
+    """undergone(fault): the cluster undergoes it. Before and afterwards it serves, by force if need be."""
+    with undergoing(cluster, judge, request.config.stash.setdefault(COURSES, [])) as undergo:
+        yield undergo
 
 
 def pytest_report_collectionfinish() -> str:

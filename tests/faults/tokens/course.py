@@ -13,19 +13,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from tests.e2e.cluster import Cluster
-from tests.faults.tokens.fault import Act, Fault
+from tests.faults.tokens.fault import AWAY, Act, Fault
 from tests.faults.tokens.processes import Process, processes
 from tests.faults.tokens.watch import Span, Watch, servers, survivors
-from tests.lab.host import NotUp, wait_for
-from tests.lab.shell import CommandFailed
+from tests.lab.host import wait_for
 
 Told = dict[str, Any]
 INCIDENTS = "/var/lib/strixd/incidents.json"
 MOMENTS = ("noticed", "decided", "stopped", "started", "loaded", "serving")
 CALM = 15.0  # seconds after the tokens: what would begin now would be a second restart for the same fault
-AWAY = (NotUp, CommandFailed, TimeoutError, AssertionError, OSError, ValueError, LookupError)
-"""What a look at a cluster in trouble may meet; it is asked again."""
 
 
 @dataclass
@@ -53,7 +52,7 @@ def undergo(cluster: Cluster, fault: Fault, *, several: bool = False) -> Course:
         if _recovers(course, cluster):
             _calm(course, cluster)
     _judge_processes(course, cluster, before, watch.seen)
-    _judge_incidents(course, incidents(cluster, course.began), several=several)
+    judge_incidents(course, incidents(cluster, course.began), several=several)
     return course
 
 
@@ -137,7 +136,7 @@ def _left_in_memory(cluster: Cluster, server: Process) -> list[str]:
     return [f"{len(old)} objects in shared memory are older than the server: {', '.join(old)}"] if old else []
 
 
-def _judge_incidents(course: Course, found: list[Told], *, several: bool) -> None:
+def judge_incidents(course: Course, found: list[Told], *, several: bool) -> None:
     if len(found) > 1 and not several:
         course.complaints.append(f"{len(found)} incidents for one fault: {'; '.join(str(i['cause']) for i in found)}")
     if not found:
@@ -163,6 +162,10 @@ def _judge_moments(course: Course, incident: Told) -> None:
         course.complaints.append(f"the incident has no moment {', '.join(missing)}: {moments}")
     if not incident["ended"]:
         course.complaints.append("the incident is not over")
+
+
+COURSES = pytest.StashKey[list[Course]]()
+"""Of this run, for the table at its end."""
 
 
 def table(courses: list[Course]) -> list[str]:

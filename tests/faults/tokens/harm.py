@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tests.e2e.cluster import Cluster
-from tests.faults.tokens.fault import Act
+from tests.faults.tokens.fault import AWAY, Act
 from tests.faults.tokens.processes import Kind, Process, processes
 from tests.lab.host import Host, wait_for
 
@@ -96,8 +97,9 @@ class Said:
 
 def told(cluster: Cluster, host: Host, pattern: str) -> list[str]:
     """The resources' sentences there that match."""
-    resources = cluster.status(host)["resources"] if host.is_up() else []
-    return [each["why"] for each in resources if re.search(pattern, each["why"])]
+    with suppress(*AWAY):
+        return [each["why"] for each in cluster.status(host)["resources"] if re.search(pattern, each["why"])]
+    return []
 
 
 def starts(host: Host, since: float) -> int:

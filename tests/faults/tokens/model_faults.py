@@ -26,14 +26,13 @@ class Before:
 Sign = Callable[[Cluster, Before], bool]
 
 
-def new(cluster: Cluster, before: Before, place: int, kind: Kind) -> bool:
-    """Whether there is a process of that kind, of the new run. A server cannot be taken for its predecessor."""
-    found = set(processes(cluster.hosts[place])) - before.processes
-    return any(each.kind == kind for each in found)
+def new(cluster: Cluster, before: Before, place: int, kind: Kind) -> list[Process]:
+    """The processes of that kind that are of the new run."""
+    return [each for each in processes(cluster.hosts[place]) if each.kind == kind and each not in before.processes]
 
 
 def appears(place: int, kind: Kind) -> Sign:
-    return lambda cluster, before: new(cluster, before, place, kind)
+    return lambda cluster, before: bool(new(cluster, before, place, kind))
 
 
 def says(words: str) -> Sign:
@@ -48,7 +47,7 @@ def says(words: str) -> Sign:
 
 def listens(cluster: Cluster, before: Before) -> bool:
     """The new server has its port, and has hardly been asked."""
-    return new(cluster, before, 0, "server") and bool(cluster.head.sh("ss -Hltn sport = :8000"))
+    return bool(new(cluster, before, 0, "server") and cluster.head.sh("ss -Hltn sport = :8000"))
 
 
 def crash(phase: str, sign: Sign, place: int, kind: Kind) -> Fault:
@@ -58,8 +57,8 @@ def crash(phase: str, sign: Sign, place: int, kind: Kind) -> Fault:
         before = Before(frozenset(each for host in cluster.hosts for each in processes(host)), time.time())
         signal(cluster.head, "server")
         wait(f"the start is at the phase {phase!r}", lambda: sign(cluster, before))
-        wait(f"a {kind} to kill", lambda: new(cluster, before, place, kind))
-        signal(cluster.hosts[place], kind)
+        wait(f"a {kind} to kill", lambda: bool(new(cluster, before, place, kind)))
+        cluster.hosts[place].run("kill", "-KILL", str(new(cluster, before, place, kind)[0].pid))
 
     return Fault(f"crash {phase}", harm, r"killed by signal 9")
 

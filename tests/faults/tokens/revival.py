@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Protocol
 
 from tests.e2e.cluster import Cluster
-from tests.faults.tokens.course import AWAY
+from tests.faults.tokens.course import Course, table, undergo
+from tests.faults.tokens.fault import AWAY, Fault
 from tests.faults.tokens.harm import STRANGER
 from tests.faults.tokens.processes import processes
+from tests.lab.cache import say
 from tests.lab.host import Host, wait_for
+from tests.lab.judge import Judge
 
 DOWN = (
     "systemctl kill -s KILL strixd-vllm strixd-ray; systemctl stop strixd strixd-vllm strixd-ray; podman rm -fa; true"
 )
 UP = "systemctl reset-failed; systemctl start strixd.socket strixd"
+
+
+GOING_DOWN = (
+    r"strixd-(ray|vllm)\.service",  # a workload that is killed, or loses its peer, is a failed unit
+    r"(conmon|podman|systemd-coredump).*",
+)
+
+
+class Undergo(Protocol):
+    def __call__(self, fault: Fault, *, several: bool = False) -> Course: ...
+
+
+@contextmanager
+def undergoing(cluster: Cluster, judge: Judge, courses: list[Course]) -> Iterator[Undergo]:
+    """Inside, the cluster can undergo a fault; it serves before, and it serves again afterwards."""
+    judge.expect(*GOING_DOWN)
+    if not serving(cluster):
+        revive(cluster)
+    forget(cluster)
+
+    def course(fault: Fault, *, several: bool = False) -> Course:
+        judge.expect(*fault.expected)
+        courses.append(undergo(cluster, fault, several=several))
+        say("\n".join((*table(courses[-1:]), *courses[-1].complaints)))
+        return courses[-1]
+
+    yield course
+    if not serving(cluster):
+        revive(cluster)
 
 
 def serving(cluster: Cluster) -> bool:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.e2e.cluster import Cluster
 from tests.faults.tokens import host_faults, model_faults, ray_faults
-from tests.faults.tokens.course import AWAY, Course
-from tests.faults.tokens.fault import Fault
+from tests.faults.tokens.fault import AWAY, Fault
 from tests.faults.tokens.harm import waiting
+from tests.faults.tokens.revival import Undergo
 from tests.faults.tokens.seeds import drawing
 from tests.lab.cache import say
 
@@ -56,6 +55,6 @@ def _done(fault: Fault, cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("number", range(DRAWS))
-def test_tokens_again_after_two_at_once(number: int, undergone: Callable[..., Course]) -> None:
+def test_tokens_again_after_two_at_once(number: int, undergone: Undergo) -> None:
     course = undergone(both(number), several=True)
     assert not course.complaints, "\n".join(course.complaints)
