@@ -49,15 +49,29 @@ SYSCTL = "net.ipv4.ping_group_range = 0 2147483647\n"
 REGISTRIES = '[[registry]]\nlocation = "{name}:{port}"\ninsecure = true\n'
 
 
-def make_disk(seat: Seat, base: Path, binds: tuple[str, ...]) -> None:
+def make_disk(seat: Seat, base: Path, binds: tuple[str, ...], *, size: str = "") -> None:
     """Mount and seed. /var/lib/containers is a plain folder, since podman's overlay cannot lie on an overlay."""
-    for part in ("up", "work", "root", "containers"):
-        (seat.folder / part).mkdir(parents=True, exist_ok=True)
+    (seat.folder / "root").mkdir(parents=True, exist_ok=True)
+    own = _own_disk(seat.folder, size) if size else seat.folder
+    for part in ("up", "work", "containers"):
+        (own / part).mkdir(exist_ok=True)
+        if size:
+            (seat.folder / part).symlink_to(own / part)
     mount_overlay(base, seat.folder, seat.name)
     _seed_identity(seat)
     _seed_containers(seat, [bind.partition(":")[2] for bind in binds])
     _seed_standins(seat)
     put(seat.root / "etc/sysctl.d/50-fedora.conf", SYSCTL)
+
+
+def _own_disk(folder: Path, size: str) -> Path:
+    """A file system that can be filled; no block of it is reserved for root."""
+    image, place = folder / "disk.img", folder / "disk"
+    place.mkdir()
+    run(["truncate", f"--size={size}", image])
+    run(["mkfs.ext4", "-q", "-m0", image])
+    run(["mount", "-o", "loop", image, place])
+    return place
 
 
 def mount_overlay(lower: Path, folder: Path, name: str) -> None:

@@ -41,7 +41,7 @@ def _one_boot(seat: Seat, state: State) -> int:
 
 def _command(seat: Seat, binds: tuple[str, ...]) -> list[str | Path]:
     apart: list[str | Path] = ["unshare", "--mount", "--propagation", "private", "bash", FILES / "boot.sh"]
-    disk = [f"--directory={seat.root}", f"--bind={seat.folder / 'containers'}:/var/lib/containers"]
+    disk = [f"--directory={seat.root}", f"--bind={(seat.folder / 'containers').resolve()}:/var/lib/containers"]
     network_card = f"--network-namespace-path=/run/netns/{seat.netns}"
     return [*apart, seat.name, f"{PREFIX}/{seat.name}", *disk, network_card, *(f"--bind-ro={bind}" for bind in binds)]
 

@@ -55,12 +55,13 @@ class Lab:
         for host in self.hosts:
             host.wait_booted()
 
-    def new_hosts(self, names: tuple[str, ...] = NAMES) -> tuple[Host, ...]:
-        """Hosts with empty disks, booted; those of before are thrown away."""
+    def new_hosts(self, names: tuple[str, ...] = NAMES, *, disk: str = "") -> tuple[Host, ...]:
+        """Hosts with empty disks, booted; those of before are thrown away. `disk`: how large a disk of its own each
+        has ("2G"), for what fills it; else all of them live on the machine's."""
         self.remove_hosts()
         self._save(names)
         for host in self.hosts:
-            make_disk(host.seat, host_root(), self.state.binds)
+            make_disk(host.seat, host_root(), self.state.binds, size=disk)
             shutil.copytree(modelenv.tiny_model(), host.seat.root / MODELS / "tiny")
         self.boot_all()
         return self.hosts
