@@ -49,6 +49,19 @@ def test_all_that_ray_and_the_ranks_listen_on_is_behind_the_fence(serving: Clust
         assert {port for port in ports if not any(port in each for each in ranges)} == set(), host.name
 
 
+def test_without_memory_the_kernel_would_take_ranks_first_then_the_rest_of_the_model(serving: Cluster) -> None:
+    """Whom it takes is for a machine with memory limits (tests/vm); here what the real processes bring with them."""
+    slice_ = "/sys/fs/cgroup/strixd.slice/strixd-workload.slice"
+    processes = f"cat $(find {slice_} -path '*/libpod-payload-*' -name cgroup.procs)"
+    look = "score=$(cat /proc/$one/oom_score_adj 2>&-) && echo $score $(cat /proc/$one/comm 2>&-)"
+    for host in serving.hosts:
+        told = [
+            line.split(" ", 1) for line in host.sh(f"for one in $({processes}); do {look}; done; true").splitlines()
+        ]
+        assert {score for score, _ in told} == {"900", "1000"}, told
+        assert {score for score, name in told if name.startswith("ray::RayWorker")} == {"1000"}, told
+
+
 def test_status_alone_tells_what_runs_where(serving: Cluster) -> None:
     head, worker = (serving.cli("status", host=host).check().stdout for host in serving.hosts)
     for words in ("halo1", "ready", "tiny", "halo2", "192.168.100.2", "enp1s0", "http://127.0.0.1:8000"):
