@@ -112,7 +112,7 @@ def test_killed_server_answers_again_and_the_incident_says_so(serving: Cluster, 
 def test_drain_lets_a_request_finish_and_undrain_serves_again(serving: Cluster, judge: Judge) -> None:
     judge.expect(*GOING_DOWN)
     before = serving.status()["incident"]
-    reading = serving.head.stream(*serving.stream(900))
+    reading = serving.head.stream(*serving.stream(300))
     assert reading.stdout
     begun = reading.stdout.readline()
     drained = serving.cli("drain").check().stdout
