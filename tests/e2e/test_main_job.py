@@ -12,14 +12,9 @@ from tests.e2e.cluster import Cluster, pieces
 from tests.lab import registry
 from tests.lab.cluster import FILE, KEY
 from tests.lab.host import Host, wait_for
-from tests.lab.judge import Judge
+from tests.lab.judge import GOING_DOWN, Judge
 
 pytestmark = pytest.mark.lab
-
-GOING_DOWN = (
-    r"strixd-(ray|vllm)\.service",  # a workload that is killed, or loses its peer, is a failed unit
-    r"(conmon|podman|systemd-coredump).*",
-)
 
 
 def test_serve_ends_with_a_first_completion(serving: Cluster) -> None:
@@ -96,19 +91,6 @@ def test_sigterm_ends_strixd_in_time_and_leaves_the_workloads(serving: Cluster) 
     serving.head.run("systemctl", "start", "strixd.socket", "strixd.service")
 
 
-def test_killed_server_answers_again_and_the_incident_says_so(serving: Cluster, judge: Judge) -> None:
-    judge.expect(*GOING_DOWN)
-    serving.kill_server()
-    wait_for("the end is noticed", lambda: not serving.complete(timeout=2), 10)
-    serving.wait_for_tokens()
-    wait_for("the incident is over", lambda: serving.status()["incident"]["ended"] > 0, 60, pause=1.0)
-    incident = serving.status()["incident"]
-    assert incident["resource"] == "vllm"
-    assert "killed by signal 9" in incident["cause"]
-    names = [moment["name"] for moment in incident["moments"]]
-    assert names == ["noticed", "decided", "stopped", "started", "loaded", "serving"]
-
-
 def test_drain_lets_a_request_finish_and_undrain_serves_again(serving: Cluster, judge: Judge) -> None:
     judge.expect(*GOING_DOWN)
     before = serving.status()["incident"]
@@ -136,35 +118,16 @@ def test_restart_by_order_waits_for_tokens_and_is_no_incident(serving: Cluster, 
     assert serving.server_pid() != server
     assert "ray" in serving.cli("restart", "ray", host=serving.workers[0]).check().stdout
     serving.wait_for_tokens()
-    assert "first completion" in serving.cli("restart", "ray").check().stdout
-    assert serving.complete()
     assert serving.status()["incident"] == before
     assert serving.cli("incidents").check().stdout
 
 
-def test_worker_rebooted_while_the_head_runs(serving: Cluster, judge: Judge) -> None:
-    judge.expect(*GOING_DOWN)
-    serving.workers[0].reboot()
-    serving.wait_for_tokens()
-
-
-def test_head_rebooted_while_the_worker_runs(serving: Cluster, judge: Judge) -> None:
-    judge.expect(*GOING_DOWN)
-    serving.head.reboot()
-    serving.wait_for_tokens()
-
-
-@pytest.mark.parametrize("first", ["both", "head", "worker"])
-def test_power_loss_of_both_and_any_order_of_starts(serving: Cluster, judge: Judge, first: str) -> None:
+def test_power_loss_of_both(serving: Cluster, judge: Judge) -> None:
     judge.expect(*GOING_DOWN)
     for host in serving.hosts:
         host.kill()
-    order = serving.hosts if first != "worker" else tuple(reversed(serving.hosts))
-    order[0].boot()
-    if first != "both":
-        wait_for("it waits for the other", lambda: serving.status(order[0])["passes"] > 3, 60, pause=1.0)
-        assert not serving.head.is_up() or not serving.complete(timeout=1)
-    order[1].boot()
+    for host in serving.hosts:
+        host.boot()
     serving.wait_for_tokens()
 
 
