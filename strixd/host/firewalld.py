@@ -7,9 +7,11 @@ never kept. It has one error name for everything; what went wrong is the prefix 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from strixd.errors import NotSettled
 from strixd.host import systemd
 from strixd.host.dbus import Remote
 from strixd.host.firewalld_words import (
@@ -38,9 +40,12 @@ CONFIG = Remote(SERVICE, f"{ROOT}/config", f"{SERVICE}.config")
 BUS = Remote("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 RELOAD = 30.0
 """Seconds for a reload; it takes 0.1 to 0.2 s with the default zones, more with many rules."""
+START = 30.0
+"""Seconds for its start; it takes 1 s, and much longer on a host that boots."""
 LOOKS, LOOK = 3, 0.1
 """How often, and after how many seconds, to see after a reload whether an interface stays where it was put back."""
 STATES: Mapping[str, Running] = {"masked": "masked", "not-found": "absent"}
+AT_REST: Mapping[str, Running] = {"inactive": "stopped", "deactivating": "stopped", "failed": "failed"}
 KINDS = (ZONE, POLICY)
 InForce = Mapping[Kind, Mapping[str, Settings]]
 """What firewalld runs with: settings by name."""
@@ -75,8 +80,16 @@ class Firewalld:
         if (await self._bus.call(BUS, "NameHasOwner", "s", SERVICE, doing=doing))[0]:
             return "running"
         unit = await self._bus.get_all(Remote(systemd.SERVICE, systemd.unit_path(UNIT), systemd.UNIT), doing=doing)
-        at_rest: Running = "starting" if unit["ActiveState"] in ("active", "activating", "reloading") else "stopped"
-        return STATES.get(unit["LoadState"], at_rest)
+        return STATES.get(unit["LoadState"]) or AT_REST.get(unit["ActiveState"], "starting")
+
+    async def start(self) -> None:
+        doing = "start firewalld"
+        await self._bus.call(systemd.MANAGER, "StartUnit", "ss", UNIT, "replace", doing=doing)
+        until = time.monotonic() + START
+        while (now := await self.running()) != "running":
+            if time.monotonic() > until:
+                raise NotSettled(f"Cannot {doing}: it is {now}", hint=f"journalctl -u {UNIT}")
+            await asyncio.sleep(LOOK)
 
     async def zone_of(self, interface: str) -> str:
         doing = f"read the firewall zone of {interface}"

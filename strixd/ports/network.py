@@ -193,7 +193,7 @@ class Policy:
     others: tuple[str, ...] = ()
 
 
-Running = Literal["running", "starting", "stopped", "masked", "absent"]
+Running = Literal["running", "starting", "stopped", "failed", "masked", "absent"]
 """A service that can be asked, or why it cannot be."""
 
 
@@ -202,6 +202,9 @@ class Firewall(Protocol):
 
     async def running(self) -> Running:
         """Whether firewalld can be asked at all; everything below is Unavailable otherwise."""
+
+    async def start(self) -> None:
+        """Returns when it can be asked; NotSettled when that does not come."""
 
     async def zone_of(self, interface: str) -> str:
         """The zone in force now, "" for none."""

@@ -24,6 +24,7 @@ UNMASK = "systemctl unmask firewalld && systemctl start firewalld"
 AWAY: Mapping[Running, tuple[Condition, str, str]] = {
     "starting": ("waiting", "firewalld is starting", ""),
     "stopped": ("blocked", "firewalld does not run on this host", f"systemctl start firewalld, {OFF}"),
+    "failed": ("blocked", "firewalld has failed", f"journalctl -u firewalld, {OFF}"),
     "masked": (
         "blocked",
         "firewalld is masked on this host",
@@ -92,6 +93,22 @@ class Move:
 
     async def apply(self, host: Host) -> None:
         await host.firewall.move(self.interface, self.zone)
+
+
+@dataclass(frozen=True, slots=True)
+class Revive:
+    """Start firewalld, which nobody stopped. It has no Restart= of its own, and ends with the system bus, say (2.3)."""
+
+    effect: ClassVar[Effect] = Effect.NOW
+
+    def __str__(self) -> str:
+        return "start firewalld, which has failed"
+
+    def undo(self) -> Step | None:
+        return None
+
+    async def apply(self, host: Host) -> None:
+        await host.firewall.start()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +184,10 @@ class Firewall:
             return Plan(self.name, gone, facts=_not_ours(observed), interface=interface)
         if observed.running in AWAY:
             condition, why, hint = AWAY[observed.running]
-            return Plan(self.name, condition=condition, why=why, hint=hint)
+            steps: tuple[Step, ...] = (Revive(),) if observed.running == "failed" else ()
+            return Plan(self.name, steps, condition, why, hint)
         desired = _sparing(desired, observed.ssh)
-        steps: tuple[Step, ...] = () if desired.own == observed.own else (Define(desired.own, observed.own),)
+        steps = () if desired.own == observed.own else (Define(desired.own, observed.own),)
         link, facts = observed.pick.link, _facts(desired, observed)
         if observed.overlap:  # the fence would let that network in
             return Plan(self.name, condition="blocked", why=observed.overlap, hint=OWN_NETWORK, facts=facts)

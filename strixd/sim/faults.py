@@ -91,6 +91,7 @@ WORDS: Mapping[str, tuple[str, Action]] = {
     ),
     "firewall down": ("firewalld is away", partial(_service, port="firewall", down=True)),
     "firewall up": ("firewalld is back", partial(_service, port="firewall", down=False)),
+    "firewall failed": ("firewalld ends, and nobody stopped it", lambda world: world.firewalld.fail()),
     "model missing": ("from now on the model does not exist", partial(_ending, fault="missing")),
     "model memory": ("from now on it lacks memory for its cache", partial(_ending, fault="memory")),
     "model crash": ("from now on every start crashes after 15 s", partial(_ending, fault="crash")),

@@ -29,6 +29,10 @@ class Firewalld:
         self.policies: dict[str, Policy] = {}
         self.state: Running = "running"
 
+    def fail(self) -> None:
+        self.state = "failed"
+        self._changed("firewalld")
+
     def bind(self, interface: str, zone: str) -> None:
         """As NetworkManager does at an activation: the profile's zone, or the default one."""
         self.runtime[interface] = zone if zone in self.zones else DEFAULT
@@ -67,6 +71,10 @@ class SimFirewall:
     async def running(self) -> Running:
         async with self._gate.read("firewall", "running"):
             return self._firewalld.state
+
+    async def start(self) -> None:
+        async with self._gate.write("firewall", "start"):
+            self._firewalld.state = "running"
 
     async def zone_of(self, interface: str) -> str:
         async with self._gate.read("firewall", "zone_of"):

@@ -71,6 +71,9 @@ class Stage(Protocol):
     def restart_network(self) -> None:
         """NetworkManager is stopped and started again."""
 
+    def fail_firewall(self) -> None:
+        """firewalld ends, and nobody stopped it."""
+
     def without_power(self) -> AbstractContextManager[None]:
         """Nobody here can reboot this host meanwhile."""
 
@@ -143,6 +146,9 @@ class Simulated:
 
     def restart_network(self) -> None:
         self.world.network.restart()
+
+    def fail_firewall(self) -> None:
+        self.world.firewalld.fail()
 
     @contextmanager
     def losing(self, size: int) -> Iterator[None]:
@@ -244,6 +250,9 @@ class Real:
     def restart_network(self) -> None:
         _output("systemctl", "restart", "NetworkManager")
         _output("nm-online", "--quiet", "--wait-for-startup", "--timeout=20")
+
+    def fail_firewall(self) -> None:
+        _output("systemctl", "kill", "--signal=KILL", "firewalld")
 
     @contextmanager
     def losing(self, size: int) -> Iterator[None]:

@@ -159,6 +159,17 @@ async def test_firewalld_runs(host: Host) -> None:
     assert await host.firewall.running() == "running"
 
 
+async def test_firewalld_that_has_failed_is_told_from_one_that_was_stopped_and_starts(host: Host, stage: Stage) -> None:
+    async def failed() -> bool:
+        return await host.firewall.running() == "failed"
+
+    stage.fail_firewall()
+    assert await until(host, failed)
+    await host.firewall.start()
+    assert await host.firewall.running() == "running"
+    assert await host.firewall.zone("public"), "it can be asked"
+
+
 async def test_a_policy_that_is_not_there_is_none(host: Host) -> None:
     assert await host.firewall.policy("strixd-none") is None
 

@@ -11,7 +11,7 @@ from strixd.resources import mtu
 from strixd.sim import World
 from strixd.sim.hotplug import insert, remove, rename
 from strixd.sim.world import FABRIC
-from tests.sim.node import Node, cluster_toml, living, virtual, world
+from tests.sim.node import Node, cluster_toml, living, serving, virtual, world
 
 NAMED = cluster_toml().replace('driver = "ice"', f'interface = "{FABRIC}"')
 OTHER = "enp195s0np0"
@@ -194,3 +194,13 @@ async def test_thunderbolt_comes_late_goes_and_comes_back() -> None:
             assert made.network.nics["thunderbolt0"].link.mtu == 65522
             remove(made, "thunderbolt0")
             await node.until(lambda _: network(node).condition == "blocked", seconds=5)
+
+
+@virtual
+async def test_firewalld_that_has_failed_is_started_and_the_model_goes_on() -> None:
+    async with serving() as node:
+        server = node.world.server()
+        node.world.firewalld.fail()
+        await node.until(lambda _: node.world.firewalld.state == "running", seconds=40)
+        await node.until(lambda status: status.phase == "ready", seconds=10)
+        assert node.world.server() is server

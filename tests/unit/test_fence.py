@@ -16,7 +16,7 @@ from strixd.fabric import Pick
 from strixd.host.sessions import ssh_ports
 from strixd.orders import Orders
 from strixd.ports import Link, Running, Zone
-from strixd.resources.firewall import Define, Firewall, Observed, Own
+from strixd.resources.firewall import Define, Firewall, Observed, Own, Revive
 
 NODES = """
 [[node]]
@@ -150,6 +150,12 @@ def test_without_firewalld_it_is_blocked_with_the_two_ways_out(running: Running,
     assert words in plan.hint
     assert ("firewall = false" in plan.hint) == (condition == "blocked")
     assert "firewalld" in plan.why
+
+
+def test_firewalld_that_has_failed_is_started_unless_the_file_does_without() -> None:
+    failed = Observed(Pick(LINK), LINKS, "failed")
+    assert FIREWALL.plan(WANTED, failed).steps == (Revive(),)
+    assert FIREWALL.plan(OFF, failed).steps == ()
 
 
 def test_whoever_comes_in_by_ssh_on_a_fenced_port_is_not_shut_out() -> None:
