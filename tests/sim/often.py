@@ -1,4 +1,4 @@
-"""How much is tried at random: a little, and the same each time, in `make test`; much, and new, in `make test-faults`."""
+"""How much is tried at random: a little, the same each time, in `make test`; much, and new, in `make test-faults`."""
 
 from __future__ import annotations
 

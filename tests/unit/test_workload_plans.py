@@ -273,7 +273,7 @@ def test_served_means_that_a_completion_came_out() -> None:
 )
 def test_a_server_that_goes_on_failing_is_stopped_and_started(answer: Answer, acts: bool) -> None:
     plan = vllm.Vllm().plan(served(), watched(served(), answer=answer))
-    assert [type(step) for step in plan.steps] == ([Gather, Stop, Start] if acts else [])
+    assert [type(step) for step in plan.steps] == ([Gather, Stop] if acts else [])
     assert bool(plan.calm) == (answer.failed_at > answer.at), "a link that has just come back gets its time"
 
 
@@ -293,7 +293,7 @@ def test_a_server_that_goes_on_failing_is_stopped_and_started(answer: Answer, ac
 )
 def test_a_start_has_as_long_as_it_makes_progress(progress: Progress, answer: Answer, acts: bool) -> None:
     plan = vllm.Vllm().plan(served(), watched(served(), answer=answer, progress=progress, now=1000.0))
-    assert [type(step) for step in plan.steps] == ([Gather, Stop, Start] if acts else [])
+    assert [type(step) for step in plan.steps] == ([Gather, Stop] if acts else [])
     assert plan.condition == ("held" if acts else "waiting")
 
 
