@@ -66,12 +66,3 @@ def test_a_strixd_that_is_killed_after_any_call_is_resumed(number: int) -> None:
             await node.kill()
 
     clock.run(life())
-
-
-@pytest.mark.parametrize("count", [8, 64])
-def test_larger_clusters_serve_too(count: int) -> None:
-    async def life() -> None:
-        async with serving(count=count) as node:
-            assert sum(member.joined for member in node.status.members) == count
-
-    clock.run(life())
