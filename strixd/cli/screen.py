@@ -128,7 +128,7 @@ def _model_texts(status: View, nodes: str, now: float) -> Iterator[str]:
         yield "drained: not served until strixd-cli undrain"
         return
     if not model["answeredAt"]:
-        yield "has not answered yet"
+        yield "has not answered yet" + (f"; a start took {ago(model['usual'])} before" if model["usual"] else "")
         return
     yield f"answers at {model['url']} since {when(model['since'], now)}"
     yield f"last completion {when(model['answeredAt'], now)}, in {model['seconds']:.1f} s"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
+from statistics import median
 
 from strixd import messages
 from strixd.engine import incident, memory
@@ -23,6 +24,8 @@ from strixd.resources import vllm
 from strixd.workload import Start
 
 log = logging.getLogger("strixd")
+
+STARTS = 10  # of a model that are remembered
 
 
 class Incidents:
@@ -80,7 +83,16 @@ class Incidents:
             self._kept = self._book
             await on_disk(memory.save_book(self._host.files, self._book))
 
+    def usual(self, model: str, digest: str) -> float:
+        """Seconds that a start of this model with this image takes, 0 when none is known."""
+        loads = self._book.loads.get(f"{model} {digest}", ())
+        return median(loads) if loads else 0.0
+
     def _answers(self, wish: Wish, run: vllm.Observed) -> None:
+        if run.unit.invocation != self._book.answered.run:
+            key, seconds = f"{wish.orders.model} {run.image.digest}", run.answer.at - run.unit.since
+            last = (*self._book.loads.get(key, ()), round(seconds, 1))[-STARTS:]
+            self._book = replace(self._book, loads={**self._book.loads, key: last})
         answered = Answered(wish.basis(), self._host.identity.boot, run.unit.invocation)
         self._book = replace(self._book, answered=answered)
         if self._book.now:

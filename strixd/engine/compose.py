@@ -21,6 +21,7 @@ class Told:
     views: Mapping[str, ResourceView]
     seen: Mapping[str, object]
     incident: Incident | None
+    usual: float
     change: ChangeView | None
     passes: int
     since: float
@@ -70,8 +71,7 @@ def _model(wish: Wish, told: Told) -> ModelView | None:
     seen, view = told.seen.get("vllm"), told.views.get("vllm")
     config = wish.file.config
     if not isinstance(seen, vllm.Observed) or view is None:
-        return ModelView(wish.orders.model, config.tensor_parallel, api_url(config), 0.0, 0.0, 0.0)
+        return ModelView(wish.orders.model, config.tensor_parallel, api_url(config), 0.0, 0.0, 0.0, told.usual)
     answering = view.since if view.condition == "ok" else 0.0
-    return ModelView(
-        wish.orders.model, config.tensor_parallel, api_url(config), seen.answer.at, seen.answer.seconds, answering
-    )
+    name, url, answer = wish.orders.model, api_url(config), seen.answer
+    return ModelView(name, config.tensor_parallel, url, answer.at, answer.seconds, answering, told.usual)

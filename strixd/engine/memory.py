@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from strixd.engine.status import Incident, Moment
@@ -34,11 +35,13 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """The account of incidents: the one that is not over, and those that are, oldest first."""
+    """The account of incidents: the one that is not over, and those that are, oldest first. `loads`: seconds that the
+    last starts of a model took to its first completion, by model and image."""
 
     answered: Answered = Answered()
     now: Incident | None = None
     past: tuple[Incident, ...] = ()
+    loads: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 async def load_orders(files: Files) -> Orders:
@@ -65,7 +68,8 @@ async def load_book(files: Files) -> Book:
         kept: dict[str, Any] = {"past": raw} if isinstance(raw, list) else raw  # as strixd 0.1 wrote it
         book = Book(**kept)
         now = _incident(book.now) if book.now else None
-        return Book(Answered(**kept.get("answered", {})), now, tuple(map(_incident, book.past)))
+        loads = {str(key): tuple(map(float, seconds)) for key, seconds in book.loads.items()}
+        return Book(Answered(**kept.get("answered", {})), now, tuple(map(_incident, book.past)), loads)
     except (StrixdError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         log.warning("Cannot read the incidents in %s, which begin anew: %r", INCIDENTS, error)
         return Book()

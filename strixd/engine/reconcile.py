@@ -27,7 +27,7 @@ from strixd.engine.wish import Wish
 from strixd.errors import StrixdError
 from strixd.plan import Plan, Resource, Step
 from strixd.ports import Host
-from strixd.resources import network
+from strixd.resources import network, vllm
 
 log = logging.getLogger("strixd")
 
@@ -252,11 +252,16 @@ class Reconciler:
             views.log_condition(view)
         self._views[view.name] = view
 
+    def _digest(self) -> str:
+        server = self._seen.get("vllm")
+        return server.image.digest if isinstance(server, vllm.Observed) else ""
+
     def _compose(self) -> Status:
         told = status.Told(
             self._views,
             self._seen,
             self._incidents.last,
+            self._incidents.usual(self._wish.orders.model, self._digest()),
             change=self.settings.running,
             passes=self._passes,
             since=self._since,

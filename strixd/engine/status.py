@@ -71,7 +71,7 @@ class MemberView:
 @dataclass(frozen=True, slots=True)
 class ModelView:
     """The ordered model. `parallel`: over how many ranks it is split; `answered_at`: the last completion seen (0: none
-    in this run); `seconds` it took."""
+    in this run); `seconds` it took. `usual`: seconds that its starts took before, 0 when none is known."""
 
     name: str
     parallel: int
@@ -79,6 +79,7 @@ class ModelView:
     answered_at: float
     seconds: float
     since: float  # when this run first answered, 0: not yet
+    usual: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class End:
     cut: str
 
     def __str__(self) -> str:
-        return f"stop {self.unit} ({self.cut or 'it serves nobody yet'})"
+        return f"stop {self.unit} ({self.cut or 'no request runs in it'})"
 
     def undo(self) -> Step | None:
         return None
@@ -119,7 +119,7 @@ def plan(name: str, desired: Desired, seen: Observed, unit: Unit, now: float) ->
         return Plan(name, (step,), "waiting", why)
     left = desired.seconds - (now - seen.since)
     if not 0 < left <= desired.seconds:
-        lost = f"requests that still ran after {desired.seconds} s were cut off"
+        lost = f"requests that still ran after {desired.seconds} s were cut off" if seen.engine else ""
         return Plan(name, (End(unit.name, unit.invocation, lost),), "waiting", why)
     return Plan(
         name, condition="waiting", why=f"{why}: what runs has {left:.0f} s more to end, nothing new is accepted"
@@ -130,4 +130,4 @@ def facts(desired: Desired, seen: Observed) -> tuple[str, ...]:
     """Of a head that serves nothing."""
     if not desired.drained:
         return ("no model is ordered",)
-    return ("drained: nothing is served until strixd-cli undrain", *((seen.cut,) if seen.cut else ()))
+    return ("nothing is served until strixd-cli undrain", *((seen.cut,) if seen.cut else ()))

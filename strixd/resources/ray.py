@@ -24,7 +24,7 @@ from strixd.resources.members import Peer
 NAME = "strixd-ray"
 NO_TOKENS = 64  # exit status of strixd/probe: this image's Ray knows no token authentication
 SERVER = "strixd-vllm"
-UNLISTED_AFTER = 60.0  # seconds that a running raylet may be missing from Ray's list before it is started again
+UNLISTED_AFTER = 120.0  # seconds that a running raylet may be missing from Ray's list before it is started again
 
 
 @dataclass(frozen=True, slots=True)

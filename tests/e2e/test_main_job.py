@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
 
 from strixd import fence
 from strixd.config.loading import parse
-from tests.e2e.cluster import Cluster, pieces
+from tests.e2e.cluster import TOKENS, Cluster, pieces
 from tests.lab import registry
 from tests.lab.cluster import FILE, KEY
 from tests.lab.host import Host, wait_for
-from tests.lab.judge import Judge
+from tests.lab.judge import GOING_DOWN, Judge
 
 pytestmark = pytest.mark.lab
-
-GOING_DOWN = (
-    r"strixd-(ray|vllm)\.service",  # a workload that is killed, or loses its peer, is a failed unit
-    r"(conmon|podman|systemd-coredump).*",
-)
 
 
 def test_serve_ends_with_a_first_completion(serving: Cluster) -> None:
@@ -47,6 +43,19 @@ def test_all_that_ray_and_the_ranks_listen_on_is_behind_the_fence(serving: Clust
         ports = {int(port) for address, _, port in listed if "127.0.0." not in address} - {22, 5355}
         assert len(ports) > 3, "Ray listens"
         assert {port for port in ports if not any(port in each for each in ranges)} == set(), host.name
+
+
+def test_without_memory_the_kernel_would_take_ranks_first_then_the_rest_of_the_model(serving: Cluster) -> None:
+    """Whom it takes is for a machine with memory limits (tests/vm); here what the real processes bring with them."""
+    slice_ = "/sys/fs/cgroup/strixd.slice/strixd-workload.slice"
+    processes = f"cat $(find {slice_} -path '*/libpod-payload-*' -name cgroup.procs)"
+    look = "score=$(cat /proc/$one/oom_score_adj 2>&-) && echo $score $(cat /proc/$one/comm 2>&-)"
+    for host in serving.hosts:
+        told = [
+            line.split(" ", 1) for line in host.sh(f"for one in $({processes}); do {look}; done; true").splitlines()
+        ]
+        assert {score for score, _ in told} == {"900", "1000"}, told
+        assert {score for score, name in told if name.startswith("ray::RayWorker")} == {"1000"}, told
 
 
 def test_status_alone_tells_what_runs_where(serving: Cluster) -> None:
@@ -83,23 +92,10 @@ def test_sigterm_ends_strixd_in_time_and_leaves_the_workloads(serving: Cluster) 
     serving.head.run("systemctl", "start", "strixd.socket", "strixd.service")
 
 
-def test_killed_server_answers_again_and_the_incident_says_so(serving: Cluster, judge: Judge) -> None:
-    judge.expect(*GOING_DOWN)
-    serving.kill_server()
-    wait_for("the end is noticed", lambda: not serving.complete(timeout=2), 10)
-    serving.wait_for_tokens()
-    wait_for("the incident is over", lambda: serving.status()["incident"]["ended"] > 0, 60, pause=1.0)
-    incident = serving.status()["incident"]
-    assert incident["resource"] == "vllm"
-    assert "killed by signal 9" in incident["cause"]
-    names = [moment["name"] for moment in incident["moments"]]
-    assert names == ["noticed", "decided", "stopped", "started", "loaded", "serving"]
-
-
 def test_drain_lets_a_request_finish_and_undrain_serves_again(serving: Cluster, judge: Judge) -> None:
     judge.expect(*GOING_DOWN)
     before = serving.status()["incident"]
-    reading = serving.head.stream(*serving.stream(900))
+    reading = serving.head.stream(*serving.stream(300))
     assert reading.stdout
     begun = reading.stdout.readline()
     drained = serving.cli("drain").check().stdout
@@ -121,37 +117,29 @@ def test_restart_by_order_waits_for_tokens_and_is_no_incident(serving: Cluster, 
     before, server = serving.status()["incident"], serving.server_pid()
     assert "first completion" in serving.cli("restart").check().stdout
     assert serving.server_pid() != server
-    assert "ray" in serving.cli("restart", "ray", host=serving.workers[0]).check().stdout
-    serving.wait_for_tokens()
-    assert "first completion" in serving.cli("restart", "ray").check().stdout
-    assert serving.complete()
     assert serving.status()["incident"] == before
-    assert serving.cli("incidents").check().stdout
 
 
-def test_worker_rebooted_while_the_head_runs(serving: Cluster, judge: Judge) -> None:
+def test_restart_of_ray_on_a_worker_waits_until_it_has_joined(serving: Cluster, judge: Judge) -> None:
+    """The head knows nothing of that order: for it this is a fault, told as one."""
     judge.expect(*GOING_DOWN)
-    serving.workers[0].reboot()
-    serving.wait_for_tokens()
+    known = {each["id"] for each in json.loads(serving.cli("incidents", "--json").check().stdout)}
+    assert "2 of 2 members" in serving.cli("restart", "ray", host=serving.workers[0]).check().stdout
+
+    def over() -> bool:
+        newest = json.loads(serving.cli("incidents", "1", "--json").check().stdout)
+        return bool(newest) and newest[0]["id"] not in known and newest[0]["ended"] > 0
+
+    wait_for("the incident is over", over, TOKENS, pause=1.0)
+    assert serving.complete()
 
 
-def test_head_rebooted_while_the_worker_runs(serving: Cluster, judge: Judge) -> None:
-    judge.expect(*GOING_DOWN)
-    serving.head.reboot()
-    serving.wait_for_tokens()
-
-
-@pytest.mark.parametrize("first", ["both", "head", "worker"])
-def test_power_loss_of_both_and_any_order_of_starts(serving: Cluster, judge: Judge, first: str) -> None:
+def test_power_loss_of_both(serving: Cluster, judge: Judge) -> None:
     judge.expect(*GOING_DOWN)
     for host in serving.hosts:
         host.kill()
-    order = serving.hosts if first != "worker" else tuple(reversed(serving.hosts))
-    order[0].boot()
-    if first != "both":
-        wait_for("it waits for the other", lambda: serving.status(order[0])["passes"] > 3, 60, pause=1.0)
-        assert not serving.head.is_up() or not serving.complete(timeout=1)
-    order[1].boot()
+    for host in serving.hosts:
+        host.boot()
     serving.wait_for_tokens()
 
 

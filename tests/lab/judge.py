@@ -21,6 +21,11 @@ NOISE = (
     r"NetworkManager: .*audit: failed to open auditd socket",  # the machine's kernel has no audit in a namespace
 )
 
+GOING_DOWN = (
+    r"strixd-(ray|vllm)\.service",  # a workload that is killed, or loses its peer, is a failed unit
+    r"(conmon|podman|systemd-coredump).*",
+)
+
 
 class Judge:
     """Judges what happened on hosts since it was made."""

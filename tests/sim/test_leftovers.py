@@ -86,6 +86,18 @@ async def test_other_words_for_the_model_wait_for_the_old_ranks_too() -> None:
 
 
 @virtual
+async def test_a_server_that_hangs_ends_with_its_ranks_before_the_next_is_started() -> None:
+    async with serving() as node:
+        await node.world.clock.sleep(600)
+        server = node.world.server()
+        assert server
+        server.hang()
+        await started_again(node.world, 1, within=120)
+        await node.answers(seconds=120)
+        assert starts(node.world, RAY) == 1
+
+
+@virtual
 async def test_a_worker_starts_its_ray_again_only_when_its_head_says_that_the_server_is_down() -> None:
     member = world("halo2")
     member.cluster.begin()

@@ -632,3 +632,23 @@ async def test_who_listens_is_asked_before_a_start_only_and_never_on_a_worker() 
     async with living(member) as node:
         await node.until(lambda status: status.phase == "ready", seconds=60)
         assert not node.dead
+
+
+@virtual
+async def test_how_long_a_start_takes_is_known_from_those_before() -> None:
+    async with serving() as node:
+        assert node.status.model
+        first = node.status.model.usual
+        assert node.world.pace.load < first < node.world.pace.load + 10
+        await node.world.clock.sleep(3600)
+        await node.restart()
+        await node.answers(seconds=60)
+        assert node.status.model.usual == first, "a run that is only asked by another strixd is no start"
+        node.world.kill(VLLM)
+        await node.until(lambda status: not answering(status), seconds=20)
+        assert node.status.model.usual == first
+        await node.answers(seconds=120)
+        assert node.engine
+        await node.engine.serve("strixd/other", (), by="uid 0: serve")
+        await node.until(lambda status: status.model is not None and status.model.name != MODEL, seconds=20)
+        assert node.status.model.usual == 0.0

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 
 import pytest
 
 from strixd.engine import memory
+from strixd.engine.status import Incident, Moment
 from strixd.errors import Refused
 from strixd.orders import Orders
 from strixd.sim import World, simulated_host
@@ -60,5 +62,26 @@ def test_a_history_that_cannot_be_read_begins_anew(text: str, caplog: pytest.Log
         with caplog.at_level(logging.WARNING):
             assert await memory.load_book(simulated_host(world(memory.INCIDENTS, text)).files) == memory.Book()
         assert (memory.INCIDENTS in caplog.text) == bool(text.strip("[]") or len(text) > 2)
+
+    asyncio.run(main())
+
+
+def test_an_account_is_read_as_it_was_saved() -> None:
+    async def main() -> None:
+        files = simulated_host(World(clock=Clock())).files
+        over = Incident("a", "ray", "it ended", 1.0, 9.0, (Moment("noticed", 1.0),), 1)
+        book = memory.Book(memory.Answered("b", "c", "d"), replace(over, ended=0.0), (over,), {"tiny sha256:0": (3.5,)})
+        await memory.save_book(files, book)
+        assert await memory.load_book(files) == book
+
+    asyncio.run(main())
+
+
+def test_a_history_of_an_earlier_version_is_kept() -> None:
+    async def main() -> None:
+        moments = '[{"name": "noticed", "at": 1}]'
+        old = f'[{{"id": "a", "resource": "ray", "cause": "x", "began": 1, "ended": 2, "moments": {moments}}}]'
+        files = simulated_host(world(memory.INCIDENTS, old)).files
+        assert [incident.id for incident in (await memory.load_book(files)).past] == ["a"]
 
     asyncio.run(main())

@@ -170,10 +170,16 @@ def test_a_worker_is_started_when_its_head_listens(bench: Bench) -> None:
         assert process.wait(3) == 143
 
 
+def waits_for_signals(process: int) -> bool:
+    """SIGTERM is blocked, to be taken by waiting (proc_pid_status(5))."""
+    blocked = Path(f"/proc/{process}/status").read_text().partition("SigBlk:")[2].split()[0]
+    return bool(int(blocked, 16) >> (signal.SIGTERM - 1) & 1)
+
+
 def test_a_worker_that_waits_hears_sigterm(bench: Bench) -> None:
     bench.listener.close()
     with bench.run(bench.command(SAY, f"--address=127.0.0.1:{bench.port}", str(bench.folder / "up"))) as process:
-        time.sleep(0.5)
+        until(lambda: waits_for_signals(process.pid))
         process.terminate()
         assert process.wait(2) == 143
     assert not (bench.folder / "up").exists()

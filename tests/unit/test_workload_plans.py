@@ -352,6 +352,9 @@ def test_a_drain_lets_the_engine_finish_and_ends_it_when_time_is_over() -> None:
     (late,) = draining(asked, now=82.0).steps
     assert isinstance(late, drain.End)
     assert "after 60 s" in late.cut
+    (idle,) = draining(replace(asked, engine=False), now=82.0).steps
+    assert isinstance(idle, drain.End)
+    assert idle.cut == "", "its engine had finished, the server only takes long to end"
 
 
 def test_a_drain_after_the_clock_was_set_back_waits_for_no_other_century() -> None:

@@ -13,18 +13,12 @@ from tests.faults.tokens.harm import STRANGER
 from tests.faults.tokens.processes import processes
 from tests.lab.cache import say
 from tests.lab.host import Host, wait_for
-from tests.lab.judge import Judge
+from tests.lab.judge import GOING_DOWN, Judge
 
 DOWN = (
     "systemctl kill -s KILL strixd-vllm strixd-ray; systemctl stop strixd strixd-vllm strixd-ray; podman rm -fa; true"
 )
 UP = "systemctl reset-failed; systemctl start strixd.socket strixd"
-
-
-GOING_DOWN = (
-    r"strixd-(ray|vllm)\.service",  # a workload that is killed, or loses its peer, is a failed unit
-    r"(conmon|podman|systemd-coredump).*",
-)
 
 
 class Undergo(Protocol):
