@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from strixd.errors import Rejected
+from strixd.ports import Bound
+from strixd.quadlet import SLICE
 from strixd.resources import memory
+from strixd.sim import simulated_host
 from strixd.sim.world import RAY
-from tests.sim.node import MODEL, Node, living, serving, virtual, world
+from tests.sim.node import MODEL, Node, living, serving, starts, virtual, world
 
 
 def condition(node: Node) -> str:
@@ -45,3 +48,17 @@ async def test_an_end_for_want_of_memory_is_the_incidents_cause() -> None:
         assert node.status.incident
         assert "memory ran out" in node.status.incident.cause
         await node.answers(seconds=120)
+
+
+@virtual
+async def test_another_reserve_counts_at_once_and_restarts_nothing() -> None:
+    async with serving() as node:
+        assert node.engine
+        started, ordered = starts(node.world, RAY), node.status.ordered
+        node.text += '[model]\nmemory-reserve = "16GiB"\n'
+        await node.engine.apply(by="uid 0: apply")
+        await node.until(lambda status: status.ordered > ordered and condition(node) == "ok", seconds=30)
+        total = await simulated_host(node.world).kernel.memory()
+        wanted = memory.limit(memory.Desired(16 << 30), total)
+        assert node.world.systemd.bound(SLICE) == Bound(wanted, wanted)
+        assert starts(node.world, RAY) == started

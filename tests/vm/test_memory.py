@@ -17,8 +17,9 @@ Seen = dict[str, Any]
 @pytest.fixture(scope="module")
 def seen(vm: Machine) -> Seen:
     told = vm.boot(FILES / "press.py")
-    for line in told["kernel"].splitlines():
-        say(f"vm: kernel: {line}")
+    for line in (told["strixd"] + told["kernel"]).splitlines():
+        say(f"vm: {line}")
+    say(f"vm: another reserve: {told['another_reserve']}")
     return told
 
 
@@ -26,7 +27,6 @@ def test_all_but_the_reserve_is_in_force(seen: Seen) -> None:
     most = (seen["total"] - GIB) // MIB * MIB
     assert seen["status"]["condition"] == "ok"
     assert seen["without_end"]["limit"] == most
-    assert seen["without_end"]["status"]["condition"] == "ok"
 
 
 def test_a_model_without_end_is_killed_at_the_limit_and_says_so(seen: Seen) -> None:
@@ -35,12 +35,12 @@ def test_a_model_without_end_is_killed_at_the_limit_and_says_so(seen: Seen) -> N
     assert glutton["peak"] <= glutton["limit"]
     assert (glutton["ended"]["ActiveState"], glutton["ended"]["Result"]) == ("failed", "oom-kill")
     assert "memory ran out" in glutton["ended"]["words"]
-    assert "reached 1 time," in glutton["status"]["facts"][0]
+    assert "reached 1 time," in " ".join(glutton["facts"]), glutton["events"]
 
 
 def test_a_model_that_runs_gets_another_limit_at_once(seen: Seen) -> None:
     change = seen["another_reserve"]
-    assert change["before"] - change["after"] == 64 * MIB
+    assert change["before"] - change["after"] == 64 * MIB, change
     assert change["same"], "it was not restarted"
 
 

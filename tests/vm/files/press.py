@@ -19,7 +19,7 @@ from strixd.workload import ended
 GROUP = Path("/sys/fs/cgroup/strixd.slice", SLICE)
 ORDINARY = ("strixd.service", "dbus.service", "NetworkManager.service", "systemd-logind.service")
 CLUSTER = Path("/etc/strixd/cluster.toml")
-PATIENCE = 100.0  # seconds; under emulation a first pass takes 20 to 40
+PATIENCE = 300.0  # seconds; under emulation a first pass takes 20 to 40
 
 
 def output(*command: str) -> str:
@@ -35,10 +35,10 @@ def until(true: Callable[[], Any], pause: float = 0.5) -> Any:
 
 
 def memory() -> dict[str, Any]:
-    """What status says of the resource, once there is nothing left to do."""
+    """What status says of the resource, once it is true."""
     said = output("strixd-cli", "status", "--json")
     found = [each for each in json.loads(said)["resources"] if each["name"] == "memory"] if said.strip() else []
-    return found[0] if found and not found[0]["steps"] else {}
+    return found[0] if found and found[0]["condition"] == "ok" else {}
 
 
 def show(unit: str, *names: str) -> dict[str, str]:
@@ -87,7 +87,8 @@ def without_end() -> dict[str, Any]:
         "ended": how_ended("glutton"),
         "limit": limit(),
         "peak": int((GROUP / "memory.peak").read_text()),
-        "status": memory(),
+        "events": (GROUP / "memory.events.local").read_text(),
+        "facts": until(lambda: [fact for fact in memory().get("facts", ()) if "reached" in fact], pause=5),
     }
 
 
@@ -97,9 +98,10 @@ def another_reserve() -> dict[str, Any]:
     until(lambda: holds("modest"))
     before, pid = limit(), show("modest", "MainPID")
     CLUSTER.write_text(CLUSTER.read_text().replace('memory-reserve = "1GiB"', 'memory-reserve = "1088MiB"'))
-    output("strixd-cli", "apply")
+    said = output("strixd-cli", "apply")
     until(lambda: limit() != before)
-    return {"before": before, "after": limit(), "same": show("modest", "MainPID") == pid}
+    told = show(SLICE, "MemoryMax", "NeedDaemonReload", "DropInPaths")
+    return {"before": before, "after": limit(), "same": show("modest", "MainPID") == pid, "said": said, "told": told}
 
 
 def kernel_chooses() -> dict[str, Any]:
@@ -119,6 +121,9 @@ def main() -> None:
         "another_reserve": another_reserve(),
         "kernel_chooses": kernel_chooses(),
         "after": pids(),
+        "strixd": output(
+            "journalctl", "-b", "-u", "strixd", "-g", "memory", "-o", "short-monotonic", "--no-pager", "-q"
+        ),
         "kernel": output("journalctl", "-k", "-b", "-g", "oom|out of memory", "-o", "cat", "--no-pager", "-q"),
     }
     json.dump(seen, sys.stdout)
