@@ -11,8 +11,8 @@ demo: .venv/ready            # the product at work on two real hosts; without ro
 test: .venv/ready            # everything; needs root
 	$(RUN) -m pytest
 
-test-faults: .venv/ready     # real hosts: faults at every writing call, kills, restarts, other people; minutes; needs root
-	STRIXD_FAULTS=all $(RUN) -m pytest tests/faults tests/lab/test_laws.py
+test-faults: .venv/ready     # real hosts: faults at every writing call, kills, restarts, other people, and thousands simulated; needs root
+	STRIXD_FAULTS=all $(RUN) -m pytest tests/faults tests/lab/test_laws.py tests/sim/test_pace.py tests/sim/test_random_faults.py
 
 test-vm: .venv/ready machine-vm # a virtual machine boots by its boot entries, by emulation: minutes; needs root
 	$(RUN) -m pytest -s tests/vm

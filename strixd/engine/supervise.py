@@ -16,7 +16,7 @@ from strixd.plan import Step
 from strixd.resources.image import Fetch
 from strixd.workload import Start
 
-WINDOW = 3600.0  # seconds; what was tried before counts no more
+WINDOW = 3600.0  # seconds without a start, before which what was tried counts no more
 STABLE = 300.0  # seconds of service that forgive what was before
 DELAYS = (0.0, 1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0)  # seconds before the nth start in a row
 TRIES = 8  # in a row, none of which came well, until it is given up
@@ -55,7 +55,7 @@ class GiveUp:
 
 def verdict(history: Sequence[Attempt], now: float) -> Keep | Restart | GiveUp:
     """`history`: the starts of this workload under the present wish, oldest first."""
-    recent = _since_stable([one for one in history if 0 <= now - one.at < WINDOW])  # a clock may be set back
+    recent = _since_stable(_in_a_row(history, now))
     if not recent:
         return Keep()
     last = recent[-1].at
@@ -86,6 +86,17 @@ def over(history: tuple[Attempt, ...], now: float) -> tuple[Attempt, ...]:
 def paced(steps: tuple[Step, ...]) -> bool:
     """Whether taking these counts as a start."""
     return any(isinstance(step, Start | Fetch) for step in steps)
+
+
+def _in_a_row(history: Sequence[Attempt], now: float) -> Sequence[Attempt]:
+    """Each within WINDOW of the next, the last of now. An hour that went along with now would forget the first of them
+    in the middle of a wait that was announced. What is yet to come does not count: the clock was set back."""
+    row: list[Attempt] = []
+    for one in reversed([one for one in history if one.at <= now]):
+        if (row[-1].at if row else now) - one.at >= WINDOW:
+            break
+        row.append(one)
+    return row[::-1]
 
 
 def _since_stable(history: Sequence[Attempt]) -> Sequence[Attempt]:

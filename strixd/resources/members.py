@@ -5,6 +5,7 @@ Image and settings must be the same everywhere, or ranks differ silently; anothe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from strixd.ports import Member, RayReport
@@ -34,16 +35,27 @@ def alive(report: RayReport, peer: Peer) -> Member | None:
     return next((m for m in report.members if m.alive and m.name == peer.name), None)
 
 
+def _by_name(report: RayReport) -> Mapping[str, list[Member]]:
+    """All that are alive. Whoever looks for every peer looks here: in the list itself that would grow with the square
+    of the members, and with the dead ones that Ray still lists."""
+    listed: dict[str, list[Member]] = {}
+    for member in report.members:
+        if member.alive:
+            listed.setdefault(member.name, []).append(member)
+    return listed
+
+
 def lacking(peers: tuple[Peer, ...], own: Own, report: RayReport) -> str:
     """The first node that is missing or different, and how; "" when none is."""
-    joined = sum(alive(report, peer) is not None for peer in peers)
+    listed = _by_name(report)
     for peer in peers:
-        member = alive(report, peer)
-        if member is None:
+        runs = listed.get(peer.name, [])
+        if not runs:
+            joined = sum(each.name in listed for each in peers)
             return f"{joined} of {len(peers)} members; {peer.name} ({peer.address}) has not joined"
-        if sum(each.alive and each.name == peer.name for each in report.members) > 1:
+        if len(runs) > 1:
             return f"{peer.name} ({peer.address}) is listed twice: Ray has not noticed yet that its earlier run ended"
-        if why := _different(peer, member, own):
+        if why := _different(peer, runs[0], own):
             return f"{peer.name} ({peer.address}) {why}"
     return ""
 
@@ -66,7 +78,8 @@ def _different(peer: Peer, member: Member, own: Own) -> str:
 
 
 def listing(peers: tuple[Peer, ...], report: RayReport) -> str:
-    joined = [peer.name for peer in peers if alive(report, peer)]
+    listed = _by_name(report)
+    joined = [peer.name for peer in peers if peer.name in listed]
     version = f"Ray {report.version}: " if report.version else ""
     return f"{version}{len(joined)} of {len(peers)} members" + (f" ({', '.join(joined)})" if joined else "")
 

@@ -42,9 +42,13 @@ class Cluster:
 
     def complete(self, timeout: float = 20) -> str:
         """The text of one completion, "" when none came."""
-        ask = ("curl", "-sf", "-m", str(timeout), f"{URL}/completions", "-H", "content-type: application/json")
-        result = self.head.attempt(*ask, "-d", json.dumps(PROMPT), timeout=timeout + 5)
+        result = self.head.attempt(*self.asking(timeout), timeout=timeout + 5)
         return str(json.loads(result.stdout)["choices"][0]["text"]) if result.ok else ""
+
+    def asking(self, timeout: float) -> list[str]:
+        """The words of the curl that asks for one completion, to be run in the head."""
+        ask = ("curl", "-sf", "-m", str(timeout), f"{URL}/completions", "-H", "content-type: application/json")
+        return [*ask, "-d", json.dumps(PROMPT)]
 
     def wait_for_tokens(self, timeout: float = TOKENS) -> str:
         """Until a completion comes, with nobody giving a command."""

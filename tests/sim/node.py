@@ -13,6 +13,7 @@ from strixd.engine.engine import Engine
 from strixd.engine.reconcile import Reconciler
 from strixd.engine.status import Status
 from strixd.engine.wish import File, Wish
+from strixd.ports import Host
 from strixd.sim import World, clock, simulated_host
 from strixd.sim.gate import Killed
 
@@ -40,11 +41,15 @@ def world(hostname: str = "halo1", *, count: int = 2) -> World:
     return made
 
 
-class Node:
-    """One node: `world` stays, strixd comes and goes."""
+Make = Callable[[Host, Wish, Callable[[], None]], Reconciler]
 
-    def __init__(self, world: World, *, count: int = 2) -> None:
+
+class Node:
+    """One node: `world` stays, strixd comes and goes. `make`: what its loop is made by."""
+
+    def __init__(self, world: World, *, count: int = 2, make: Make = Reconciler) -> None:
         self.world = world
+        self._make = make
         self.text = cluster_toml(count)
         self._task: asyncio.Task[None] | None = None
         self.engine: Engine | None = None
@@ -58,7 +63,7 @@ class Node:
     async def start(self) -> Engine:
         host = simulated_host(self.world)
         wish = Wish(self._read(), await memory.load_orders(host.files), self._read)
-        self.loop = loop = Reconciler(host, wish, lambda: None)
+        self.loop = loop = self._make(host, wish, lambda: None)
         self.engine = Engine(loop)
         self._task = asyncio.create_task(_live(loop), name="strixd")
         await self.engine.changed(0)
@@ -121,8 +126,8 @@ def explain(status: Status) -> str:
 
 
 @asynccontextmanager
-async def living(world: World, *, count: int = 2) -> AsyncIterator[Node]:
-    node = Node(world, count=count)
+async def living(world: World, *, count: int = 2, make: Make = Reconciler) -> AsyncIterator[Node]:
+    node = Node(world, count=count, make=make)
     await node.start()
     try:
         yield node
@@ -131,9 +136,9 @@ async def living(world: World, *, count: int = 2) -> AsyncIterator[Node]:
 
 
 @asynccontextmanager
-async def serving(*, count: int = 2) -> AsyncIterator[Node]:
+async def serving(*, count: int = 2, make: Make = Reconciler) -> AsyncIterator[Node]:
     """A head whose model answers."""
-    async with living(world(count=count), count=count) as node:
+    async with living(world(count=count), count=count, make=make) as node:
         assert node.engine
         await node.engine.serve(MODEL, (), by="uid 0: serve")
         await node.answers(seconds=120)
