@@ -19,7 +19,10 @@ KILLS = 4
 KILLING = 20.0  # seconds over which they are spread
 BUS = (r"(systemd|systemd-\w+|dbus-\w+|polkitd|NetworkManager|firewalld|strixd|login|busctl|podman).*",)
 FULL = (r".*No space left on device.*", r"(systemd|systemd-\w+|strixd|rsyslogd|podman|conmon).*")
-FILL = "dd if=/dev/zero of=/var/filler bs=1M 2>/dev/null || dd if=/dev/zero of=/var/filler2 bs=4k 2>/dev/null || true"
+FILL = """\
+fallocate -l $(df --output=avail -B1 /var | tail -1) /var/filler 2>/dev/null || true
+dd if=/dev/zero of=/var/filler2 bs=1M 2>/dev/null || dd if=/dev/zero of=/var/filler3 bs=4k 2>/dev/null || true
+"""
 GONE = r"carrier|has not joined|does not answer|Ray|strixd-vllm.service"
 
 
