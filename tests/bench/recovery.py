@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from tests.bench import plain
 from tests.bench.strokes import Asking, Replaced, model, noticed, replaced, stages, streaming, strike
 from tests.e2e.cluster import Cluster
+from tests.faults.tokens.course import PATIENCE
 from tests.faults.tokens.revival import forget
 from tests.lab.host import wait_for
 from tests.lab.install import install
@@ -30,8 +31,8 @@ from tests.lab.lab import running_lab
 
 REPETITIONS = 5
 MOST_NEW, MOST_RATIO, MOST_HANG, MOST_DEAD = 1.0, 1.05, 30.0, 10.0  # seconds, but for the ratio
-WITHIN = 180.0  # seconds for tokens after a fault; then it is "never"
-NOTICING = 150.0  # seconds for strixd to notice
+WITHIN = 180.0 * PATIENCE  # seconds for tokens after a fault; then it is "never"
+NOTICING = 150.0 * PATIENCE  # seconds for strixd to notice
 REST = 2.0  # seconds that let the end of an old run come to rest before a start by hand
 UNIT = "strixd-vllm.service"
 WIDTH = 72
