@@ -184,7 +184,7 @@ def _serving(name: str, desired: Desired, observed: Observed) -> Plan:
 
 def _loading(name: str, desired: Desired, observed: Observed) -> Plan:
     answer, unit = observed.answer, observed.unit
-    why = f"{desired.model} is loading, for {observed.now - unit.since:.0f} s now"
+    why = f"{desired.model} is loading"  # in words that stay the same, or every pass would bring news
     facts = (f"no answer yet: {answer.error}",) if answer.error else ()
     if stalled := _stalled(observed):
         why = f"{desired.model} does not come up: {stalled}"

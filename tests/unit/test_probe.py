@@ -79,7 +79,7 @@ STAY = "import time; time.sleep(60)"
 SAY = "import pathlib, sys, time; pathlib.Path(sys.argv[-1]).touch(); time.sleep(60)"
 
 
-def until(seen: Callable[[], object], seconds: float = 10.0) -> None:
+def until(seen: Callable[[], object], seconds: float = 30.0) -> None:
     deadline = time.monotonic() + seconds
     while not seen():
         assert time.monotonic() < deadline
