@@ -112,17 +112,17 @@ class Incidents:
 
     def _suffers(self, views: Mapping[str, ResourceView], run: vllm.Observed, at: float) -> None:
         now = self._book.now or self._begin(views, run, at)
-        if blame := self._blame(views):
+        if self._guessed and self._failed:
+            now, self._guessed = replace(now, resource=self._failed.resource, cause=self._failed.cause), False
+        elif blame := incident.lowest(views):
             now = incident.blamed(now, blame)
-            if self._guessed and blame.sure:
-                now, self._guessed = replace(now, resource=blame.resource, cause=blame.cause), False
         for moment in (*self._moments, Moment("loaded", run.answer.heard_at)):
             now = incident.mark(now, moment)
         self._book = replace(self._book, now=now)
 
     def _begin(self, views: Mapping[str, ResourceView], run: vllm.Observed, at: float) -> Incident:
         """Seen in the middle of its end, a unit does not tell yet how it ended: then the cause is a guess."""
-        blame = self._blame(views) or Blame("vllm", "it stopped answering", sure=False)
+        blame = self._failed or incident.lowest(views) or Blame("vllm", "it stopped answering", sure=False)
         if self._book.answered.boot != self._host.identity.boot:
             blame = Blame(HOST, "this node has booted since the model last answered")
         self._guessed = not blame.sure
@@ -130,9 +130,6 @@ class Incidents:
         extra = messages.fields("INCIDENT_BEGAN", incident=begun.id)
         log.warning("Incident %s: %s: %s", begun.id, begun.resource, begun.cause, extra=extra)
         return begun
-
-    def _blame(self, views: Mapping[str, ResourceView]) -> Blame | None:
-        return self._failed or incident.lowest(views)
 
     def _close(self, now: Incident, how: str, at: float) -> None:
         over = incident.end(now, at, how=how)

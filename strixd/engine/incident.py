@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from strixd.engine.status import Incident, Moment, ResourceView
+from strixd.resources.leftovers import FORMER
 
 PATH = ("network", "firewall", "image", "ray", "vllm")
 """What an answer depends on, in the order in which one fault explains the next."""
@@ -29,7 +30,8 @@ class Blame:
 
 def lowest(views: Mapping[str, ResourceView]) -> Blame | None:
     """None while all is well."""
-    bad = next((views[name] for name in PATH if name in views and views[name].condition != "ok"), None)
+    amiss = [views[name] for name in PATH if name in views and views[name].condition != "ok"]
+    bad = next((view for view in amiss if FORMER not in view.why), None)
     return Blame(bad.name, bad.why, sure=False) if bad else None
 
 

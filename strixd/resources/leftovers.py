@@ -18,6 +18,8 @@ from strixd.ports import Member
 
 LEFT_AFTER = 10.0  # seconds that ranks may outlive their server
 STALE_AFTER = 15.0  # seconds: three renewals of a record missed
+FORMER = "of the former run"
+"""In what is said of them: they come of a server's end, and explain none."""
 
 
 def is_rank(title: str) -> bool:
@@ -50,7 +52,7 @@ def _number(text: str) -> int:
 def sentence(ranks: Mapping[str, int]) -> str:
     total = sum(ranks.values())
     verb = "is" if total == 1 else "are"
-    return f"{count(total)} of the former run {verb} still there, on {', '.join(ranks)}" if ranks else ""
+    return f"{count(total)} {FORMER} {verb} still there, on {', '.join(ranks)}" if ranks else ""
 
 
 def count(ranks: int) -> str:
