@@ -16,11 +16,11 @@ TELLING = {
     "server killed",
     "rank killed on the worker",
     "engine hangs",
-    "crash before the first completion",
     "raylet killed on the worker",
-    "head's session replaced",
     "head's power lost",
     "cable out for 60 s",
+    "cable out for 5 s",
+    "strixd killed",
 }
 ALL = (*model_faults.FAULTS, *ray_faults.FAULTS, *host_faults.FAULTS)
 FAULTS = [fault for fault in ALL if fault.name in TELLING]

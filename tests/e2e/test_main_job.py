@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 import pytest
 
 from strixd import fence
 from strixd.config.loading import parse
-from tests.e2e.cluster import TOKENS, Cluster, pieces
+from tests.e2e.cluster import Cluster, pieces
 from tests.lab import registry
 from tests.lab.cluster import FILE, KEY
 from tests.lab.host import Host, wait_for
@@ -118,29 +117,6 @@ def test_restart_by_order_waits_for_tokens_and_is_no_incident(serving: Cluster, 
     assert "first completion" in serving.cli("restart").check().stdout
     assert serving.server_pid() != server
     assert serving.status()["incident"] == before
-
-
-def test_restart_of_ray_on_a_worker_waits_until_it_has_joined(serving: Cluster, judge: Judge) -> None:
-    """The head knows nothing of that order: for it this is a fault, told as one."""
-    judge.expect(*GOING_DOWN)
-    known = {each["id"] for each in json.loads(serving.cli("incidents", "--json").check().stdout)}
-    assert "2 of 2 members" in serving.cli("restart", "ray", host=serving.workers[0]).check().stdout
-
-    def over() -> bool:
-        newest = json.loads(serving.cli("incidents", "1", "--json").check().stdout)
-        return bool(newest) and newest[0]["id"] not in known and newest[0]["ended"] > 0
-
-    wait_for("the incident is over", over, TOKENS, pause=1.0)
-    assert serving.complete()
-
-
-def test_power_loss_of_both(serving: Cluster, judge: Judge) -> None:
-    judge.expect(*GOING_DOWN)
-    for host in serving.hosts:
-        host.kill()
-    for host in serving.hosts:
-        host.boot()
-    serving.wait_for_tokens()
 
 
 def test_stop_leaves_nothing_of_the_model(serving: Cluster) -> None:

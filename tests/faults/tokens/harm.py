@@ -119,5 +119,5 @@ def no_loop(act: Act, at_most: int) -> Act:
     return watched
 
 
-def wait(what: str, question: Callable[[], bool], timeout: float = 120) -> None:
+def wait(what: str, question: Callable[[], bool], timeout: float = 300) -> None:
     wait_for(what, question, timeout, pause=0.1)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from tests.e2e.cluster import Cluster
 from tests.faults.tokens.fault import Fault
 from tests.faults.tokens.harm import Said, let_go, one, run, seize, signalled, then, wait
+from tests.faults.tokens.processes import processes
+from tests.lab.host import Host
 
 LONG = 120  # seconds that stand for an hour: past every time after which Ray or strixd could give up (60 s and less)
 RAY_ENDED = r"strixd-ray.service|has not joined|Ray|does not answer|strixd-vllm.service (ended|killed)"
@@ -21,6 +24,10 @@ def worker_long_before_the_head(cluster: Cluster) -> None:
     cluster.head.boot()
 
 
+def began_after(head: Host, moment: float) -> bool:
+    return any(each.kind == "raylet" and each.began > moment for each in processes(head))
+
+
 def session_replaced(cluster: Cluster) -> None:
     """The worker is frozen while the head gets a new session, so it wakes up in a cluster that is gone."""
     head, worker = cluster.head, cluster.workers[0]
@@ -28,7 +35,8 @@ def session_replaced(cluster: Cluster) -> None:
     worker.freeze()
     try:
         head.run("podman", "kill", "--signal=KILL", "strixd-ray")
-        wait("the head's new session", lambda: one(head, "raylet").began > gcs.began, 60)
+        new = partial(began_after, head, gcs.began)
+        wait("the head's new session", new)
     finally:
         worker.thaw()
 
