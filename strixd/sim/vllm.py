@@ -108,12 +108,16 @@ class Server:
     @property
     def works(self) -> bool:
         """Uses a processor."""
-        return self._fault != "silent"
+        return self._fault != "silent" and not self._hung
 
     @property
     def moves(self) -> bool:
         """Writes lines, grows files."""
-        return self._fault not in STILL
+        return self._fault not in STILL and not self._hung
+
+    @property
+    def _hung(self) -> bool:
+        return self._listener is not None and self._listener.hung
 
     def _end(self, run: Run, ending: Ending) -> None:
         run.after(ending.after, lambda: run.log(ending.words))

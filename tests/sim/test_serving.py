@@ -652,3 +652,16 @@ async def test_how_long_a_start_takes_is_known_from_those_before() -> None:
         await node.engine.serve("strixd/other", (), by="uid 0: serve")
         await node.until(lambda status: status.model is not None and status.model.name != MODEL, seconds=20)
         assert node.status.model.usual == 0.0
+
+
+@virtual
+async def test_a_hang_under_which_strixd_is_restarted_is_known_by_its_stillness() -> None:
+    """The new strixd has not seen this run answer: it may be loading, but then it would do something."""
+    async with serving() as node:
+        await node.world.clock.sleep(600)
+        server = node.world.server()
+        assert server
+        server.hang()
+        await node.restart()
+        await node.answers(seconds=STILL + 120)
+        assert starts(node.world, VLLM) == 2
