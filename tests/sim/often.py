@@ -7,7 +7,7 @@ import os
 from hypothesis import HealthCheck, settings
 
 THOROUGH = bool(os.environ.get("STRIXD_FAULTS"))
-TIMES = 100  # as many
+TIMES = 125  # as many
 
 
 def tried(examples: int) -> settings:

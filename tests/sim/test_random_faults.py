@@ -24,7 +24,7 @@ sequences = st.lists(st.tuples(words, waits), min_size=1, max_size=8)
 
 
 @given(sequences)
-@tried(8)
+@tried(16)
 def test_tokens_come_again_when_the_world_allows(sequence: list[tuple[str, float]]) -> None:
     async def life() -> None:
         async with serving() as node:
