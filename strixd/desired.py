@@ -205,6 +205,7 @@ def _ray(config: Config, node: Node, orders: Orders, fabric: Fabric) -> ray.Desi
     )
 
 
+STOP = 3  # seconds until SIGKILL: an idle vLLM ends within 2 s of a SIGTERM, and any other cuts its clients off anyway
 SHM = "10g"  # a bound, not a reservation; Ray's own object store and the ranks' shared memory fit
 OBJECT_STORE = 4 << 30  # bytes; by itself Ray takes 30 % of the memory, and a disk where shared memory is smaller
 CPUS = 2  # what Ray may count: it also caps its pool of idle Python workers, 40 MB each
@@ -270,7 +271,7 @@ def _vllm_container(config: Config, node: Node, orders: Orders) -> Container:
         environment=_environment(config, node),
         devices=config.image.devices,
         volumes=_volumes(config),
-        podman=(f"--ipc=container:{ray.NAME}", f"--pid=container:{ray.NAME}"),
+        podman=(f"--ipc=container:{ray.NAME}", f"--pid=container:{ray.NAME}", f"--stop-timeout={STOP}"),
         before=f"export VLLM_API_KEY=$(cat {API_KEY}); " if _open(config) else "",
         unit=(f"BindsTo={ray.NAME}.service", f"After={ray.NAME}.service"),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +32,7 @@ from strixd.resources import network, vllm
 log = logging.getLogger("strixd")
 
 SOONEST, LATEST = 1.0, 30.0  # seconds between passes
-BREATH = 0.2  # seconds; a storm of wakes costs no more passes than this
+BREATH = 0.1  # seconds; a storm of wakes costs no more passes than this
 
 
 class Reconciler:
@@ -56,7 +56,7 @@ class Reconciler:
         self._holds: dict[str, Hold] = {}
         self._runs: dict[str, tuple[object, tuple[Attempt, ...]]] = {}
         self._incidents = Incidents(host)
-        self._moved = self._since = host.now()
+        self._moved = self._since = self._at = host.now()
         self._status: Status | None = None
         self._reboots = Reboots(host)
         self.tally = Tally()
@@ -117,7 +117,8 @@ class Reconciler:
     async def _pass(self) -> None:
         self._wake.clear()
         self._begun += 1
-        begun, at = self._begun, self.host.now()
+        begun = self._begun
+        self._at = self.host.now()
         self._incidents.look_again()
         if self._wish is not self.wish:
             self._wish, self._wanted = self.wish, self.wish.wanted()
@@ -131,10 +132,13 @@ class Reconciler:
             del self._views[name]
         if before != {name: (view.condition, view.why) for name, view in self._views.items()}:
             self._moved = self.host.now()
-        await self._incidents.account(self._wish, self._views, self._seen.get("vllm"), at)
+        await self._account(self._views)
         self._views.update(await self._reboots.after_pass(self._wish, self._views, self._seen))
         self._passes = begun
         self._tell()
+
+    async def _account(self, seen: Mapping[str, ResourceView]) -> None:
+        await self._incidents.account(self._wish, seen, self._seen.get(vllm.Vllm.name), self._at)
 
     async def _keep_file(self) -> None:
         """The file in force is the last good one."""
@@ -180,6 +184,8 @@ class Reconciler:
             return self._view(replace(plan, condition="waiting", why=why, hint=""))
         if held := self._held(resource, desired, plan):
             return held
+        if resource.name == vllm.Vllm.name:  # an incident begins before what is done about it, which can take long
+            await self._account({**self._views, resource.name: self._view(plan)})
         self._count(resource, desired, plan)
         return self._judge(resource, desired, await begin(resource, desired, self.host, plan, self._took))
 

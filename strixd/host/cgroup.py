@@ -96,8 +96,6 @@ def reached(group: str, root: Path = ROOT) -> int:
     """How often this group's own limit left the kernel nothing but to kill (cgroup-v2.rst, memory.events)."""
     found = re.search(r"^oom (\d+)$", _read(root / group.strip("/") / "memory.events.local"), re.M)
     return int(found[1]) if found else 0
-    found = members(root / group.strip("/")) if group.strip("/") else []
-    return tuple(filter(None, (_read(Path("/proc") / pid / "cmdline").replace("\0", " ").strip() for pid in found)))
 
 
 def members(folder: Path) -> list[str]:

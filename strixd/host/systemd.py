@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from strixd.errors import Rejected, Unavailable
 from strixd.host import cgroup
-from strixd.host.dbus import Remote, RemoteError
+from strixd.host.dbus import Remote, RemoteError, Variant
 from strixd.ports import Bound, Unit, Wake
 
 if TYPE_CHECKING:
@@ -122,6 +122,12 @@ class Systemd:
         told = await self._bus.get(remote, "MemoryMax", doing=doing)
         group = await self._bus.get(remote, "ControlGroup", doing=doing)
         return Bound(told, cgroup.limit(group), cgroup.reached(group))
+
+    async def limit(self, name: str, most: int) -> None:
+        """As `systemctl set-property --runtime`: systemd keeps it below /run/systemd/system.control."""
+        values = [("MemoryMax", Variant("t", most)), ("MemorySwapMax", Variant("t", 0))]
+        doing = f"limit the memory of {name}"
+        await self._bus.call(MANAGER, "SetUnitProperties", "sba(sv)", name, True, values, doing=doing)
 
     async def reload(self) -> None:
         await self._bus.call(MANAGER, "Reload", within=RELOAD, doing="let systemd read its unit files again")

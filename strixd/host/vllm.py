@@ -41,11 +41,11 @@ class Pace:
     first: float = 1.0
     again: float = 2.0
     busy: float = 2.0
-    idle: float = 15.0
+    idle: float = 10.0
     ask: float = 30.0
     completion: float = 20.0
     metrics: float = 5.0
-    patience: float = 20.0
+    patience: float = 16.0
     reading: float = 120.0
 
 

@@ -57,6 +57,9 @@ class Units(Protocol):
     async def bound(self, name: str) -> Bound:
         """Of a slice."""
 
+    async def limit(self, name: str, most: int) -> None:
+        """Bytes of memory for a slice, and no swap: in force when this returns, and until the next boot."""
+
     async def reload(self) -> None:
         """daemon-reload: generators run again, unit files are read again."""
 

@@ -10,6 +10,9 @@ the OOM scores (quadlet.py).
 MemoryHigh= is not set: it slows down what should fail, and a slow model looks like a hang. No swap: pages in zram cost
 the memory that is kept for the host, and a model that swaps does not answer.
 
+Set through systemd as a property, not as a file: at a daemon-reload a slice that runs keeps the limit
+it has (systemd 257, seen in a virtual machine).
+
 A workload's resource, not one of the settings: those are one change, taken back whole, and a limit that cannot be set
 shall take neither the link away nor the model. It is told, and tried again; nothing waits for it.
 """
@@ -19,15 +22,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from strixd.plan import Plan, Step, unguarded
-from strixd.ports import NO_BOUND, Bound, Host, Unit
+from strixd.plan import Effect, Plan, Step, unguarded
+from strixd.ports import NO_BOUND, Bound, Host
 from strixd.quadlet import SLICE
 from strixd.resources.effect import MIB, size
-from strixd.workload import Reread, WriteUnit
 
-PATH = f"/run/systemd/system/{SLICE}.d/50-strixd.conf"
 LEAST = 256 * MIB
 """Less than Ray alone needs: such a limit would kill all that starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Let the slice have at most so many bytes, and no swap."""
+
+    effect: ClassVar[Effect] = Effect.NOW
+    most: int
+    before: int
+
+    def __str__(self) -> str:
+        return f"limit {SLICE} to {size(self.most)} of memory, and no swap (it has {_said(self.before)})"
+
+    def undo(self) -> Step | None:
+        return None
+
+    async def apply(self, host: Host) -> None:
+        await host.units.limit(SLICE, self.most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +58,9 @@ class Desired:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """`total`: bytes of memory that the kernel has; `text`: of the drop-in; `unit`, `bound`: of the slice."""
+    """`total`: bytes of memory that the kernel has; `bound`: of the slice."""
 
     total: int
-    text: str | None
-    unit: Unit
     bound: Bound
 
 
@@ -57,61 +74,26 @@ class Memory:
         return ()
 
     async def observe(self, host: Host, desired: Desired) -> Observed:
-        return Observed(
-            total=await host.kernel.memory(),
-            text=await host.files.read(PATH),
-            unit=await host.units.read(SLICE),
-            bound=await host.units.bound(SLICE),
-        )
+        return Observed(await host.kernel.memory(), await host.units.bound(SLICE))
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
-        most = limit(desired, observed.total)
+        most, bound = limit(desired, observed.total), observed.bound
         if most < LEAST:
             why = f"memory-reserve of {size(desired.reserve)} leaves no model of the {size(observed.total)} here"
             hint = "lower memory-reserve in [model] of cluster.toml, then strixd-cli apply"
-            return Plan(self.name, (), "blocked", why, hint, (f"until then: {_said(observed.bound.told)}",))
-        facts = (_fact(most, observed),)
-        if steps := _steps(most, observed):
-            return Plan(self.name, steps, facts=facts)
-        return _weak(self.name, most, observed.bound) or Plan(self.name, facts=facts)
+            return Plan(self.name, (), "blocked", why, hint, (f"until then: {_said(bound.told)}",))
+        if bound.told != most:
+            return Plan(self.name, (Limit(most, bound.told),))
+        if bound.kernel not in (None, most):
+            why = f"asked for a limit of {size(most)}, and the kernel has {_said(bound.kernel)} for {SLICE}"
+            hint = "is memory among the words of /sys/fs/cgroup/cgroup.controllers? See systemctl cat " + SLICE
+            return Plan(self.name, (), "ineffective", why, hint)
+        return Plan(self.name, facts=(_fact(most, observed),))
 
 
 def limit(desired: Desired, total: int) -> int:
     """Bytes, in whole MiB: the kernel counts pages, and would round by itself."""
     return (total - desired.reserve) // MIB * MIB
-
-
-def render(most: int) -> str:
-    """The drop-in for a limit of so many bytes."""
-    return "\n".join(
-        (
-            "# Written by strixd from /etc/strixd/cluster.toml; changes here are overwritten.",
-            "[Slice]",
-            f"MemoryMax={most}",
-            "MemorySwapMax=0",
-            "",
-        )
-    )
-
-
-def _steps(most: int, observed: Observed) -> tuple[Step, ...]:
-    """systemd sets the new limit of a slice that runs when it reads the file (seen with systemd 257)."""
-    text = render(most)
-    if observed.text != text:
-        return (WriteUnit(PATH, text, observed.text),)
-    return (Reread(SLICE),) if observed.unit.stale else ()
-
-
-def _weak(name: str, most: int, bound: Bound) -> Plan | None:
-    """The limit is not what keeps the workload in check; None when it is, or will be when something runs."""
-    if bound.told != most:
-        why = f"asked for a limit of {size(most)}, and systemd has {_said(bound.told)}: another drop-in wins"
-        return Plan(name, (), "ineffective", why, f"systemctl cat {SLICE}")
-    if bound.kernel not in (None, most):
-        why = f"asked for a limit of {size(most)}, and the kernel has {_said(bound.kernel)} for {SLICE}"
-        hint = "is memory among the words of /sys/fs/cgroup/cgroup.controllers? systemctl daemon-reload sets it again"
-        return Plan(name, (), "ineffective", why, hint)
-    return None
 
 
 def _said(count: int | None) -> str:

@@ -93,6 +93,7 @@ class Systemd:
         self.lines: list[Line] = []
         self.records: dict[str, Record] = {}
         self.fixed: dict[str, str] = {}  # units of the installed system: name → text
+        self.limits: dict[str, int] = {}  # bytes of memory for a slice
         self.titles: dict[str, tuple[str, ...]] = {}  # further processes of a unit, as they call themselves
         self._disk = disk
         self._programs = programs
@@ -110,17 +111,15 @@ class Systemd:
         return self.fixed | {name: text for name, text in named.items() if name}
 
     def read(self, name: str) -> Unit:
-        record = self.records.get(name) or Record(state=Unit(name))
-        read = record.text is not None or name.endswith(".slice")  # a slice is there without a file, too
-        stale = read and self._written().get(name) != record.text
+        record = self.records.get(name)
+        if record is None:
+            return Unit(name)
+        stale = record.text is not None and self._written().get(name) != record.text
         return replace(record.state, loaded=record.text is not None, stale=stale)
 
     def bound(self, name: str) -> Bound:
-        """The limit of a slice that runs is the one that was read last."""
-        record = self.records.get(name)
-        found = re.search(r"^MemoryMax=(\d+)$", (record and record.text) or "", re.M)
-        told = int(found[1]) if found else NO_BOUND
-        inside = any(other.run and f"Slice={name}" in other.run.text for other in self.records.values())
+        inside = any(record.run and f"Slice={name}" in record.run.text for record in self.records.values())
+        told = self.limits.get(name, NO_BOUND)
         return Bound(told, told if inside else None)
 
     def record(self, name: str) -> Record:
@@ -204,16 +203,15 @@ class Systemd:
             if record.program:
                 record.program.ended()
         self.records.clear()
+        self.limits.clear()
         self.reload()
 
 
 def unit_of(path: str) -> str | None:
-    """The unit that a file defines; Quadlet makes X.service of X.container. Of a slice there are only drop-ins."""
+    """The unit that a file defines; Quadlet makes X.service of X.container."""
     if not path.startswith(FOLDERS):
         return None
-    folder, _, name = path.rpartition("/")
-    if folder.endswith(".slice.d"):
-        return folder.rpartition("/")[2].removesuffix(".d")
+    name = path.rpartition("/")[2]
     if name.endswith(".container"):
         return name.removesuffix(".container") + ".service"
     return name if name.endswith(".service") else None
@@ -254,6 +252,10 @@ class SimUnits:
     async def bound(self, name: str) -> Bound:
         async with self._gate.read("units", "bound"):
             return self._systemd.bound(name)
+
+    async def limit(self, name: str, most: int) -> None:
+        async with self._gate.write("units", "limit", name, most):
+            self._systemd.limits[name] = most
 
     async def reload(self) -> None:
         async with self._gate.write("units", "reload"):

@@ -168,6 +168,7 @@ class World:
             "permanent zones": dict(self.firewalld.files),
             "boot": asdict(self.boot_files.content),
             "files": {path: text for path, text in self.disk.files.items() if path != HISTORY},
+            "limits": dict(self.systemd.limits),
             "units": {name: (r.text, r.state.active) for name, r in self.systemd.records.items() if r.text or r.run},
         }
 

@@ -128,24 +128,21 @@ async def test_each_run_has_an_invocation_of_its_own(host: Host) -> None:
         assert second.invocation != first.invocation
 
 
-async def test_a_drop_in_of_a_slice_is_seen_unread_and_its_limit_counts_once_read(host: Host) -> None:
+async def test_a_limit_of_a_slice_counts_at_once_and_outlives_a_reload(host: Host) -> None:
     """Whether the kernel obeys is for a machine with a memory controller (tests/vm)."""
     name = f"strixdcontract{uuid4().hex[:8]}.slice"
-    path = f"/run/systemd/system/{name}.d/50-strixd.conf"
     assert await host.units.bound(name) == Bound()
-    try:
-        await host.files.write(path, f"[Slice]\nMemoryMax={1 << 30}\n")
-        assert (await host.units.read(name)).stale or (await host.units.bound(name)).told == 1 << 30
-        await host.units.reload()
-        assert not (await host.units.read(name)).stale
-        assert await host.units.bound(name) == Bound(1 << 30, None)
-        async with unit(host, "ExecStart=/bin/sleep 600", f"Slice={name}") as inside:
-            await host.units.start(inside)
-            await becomes(host, inside, "active")
-            assert (await host.units.bound(name)).kernel in (1 << 30, NO_BOUND)
-    finally:
-        await host.files.remove(path)
-        await host.units.reload()
+    await host.units.limit(name, 1 << 30)
+    await host.units.reload()
+    assert await host.units.bound(name) == Bound(1 << 30, None)
+    async with unit(host, "ExecStart=/bin/sleep 600", f"Slice={name}") as inside:
+        await host.units.start(inside)
+        await becomes(host, inside, "active")
+        assert (await host.units.bound(name)).kernel in (1 << 30, NO_BOUND)
+        await host.units.limit(name, 2 << 30)
+        assert (await host.units.bound(name)).told == 2 << 30
+        assert (await host.units.bound(name)).kernel in (2 << 30, NO_BOUND)
+    await host.units.limit(name, NO_BOUND)
     assert (await host.units.bound(name)).told == NO_BOUND
 
 

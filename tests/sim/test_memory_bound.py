@@ -16,11 +16,10 @@ def condition(node: Node) -> str:
 
 
 @virtual
-async def test_it_is_written_and_read_before_ray_starts() -> None:
+async def test_it_is_set_before_ray_starts() -> None:
     async with serving() as node:
         calls = [(call.method, call.args[:1]) for call in node.world.calls.writes]
-        written, started = calls.index(("write", (memory.PATH,))), calls.index(("start", (RAY,)))
-        assert ("reload", ()) in calls[written:started]
+        assert calls.index(("limit", (SLICE,))) < calls.index(("start", (RAY,)))
         assert condition(node) == "ok"
 
 

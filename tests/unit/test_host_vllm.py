@@ -270,7 +270,7 @@ def test_moving_counters_are_an_answer(server: Vllm) -> None:
 def test_a_long_prompt_being_read_is_an_answer(server: Vllm) -> None:
     async def script(watcher: Watcher) -> None:
         first = await watcher.see(answers)
-        server.mode, server.running = "hang", 1
+        server.mode, server.running, server.reading = "hang", 1, 1
         for step in range(1, 15):
             server.cache = step / 100
             await asyncio.sleep(0.1)

@@ -28,7 +28,7 @@ PLACE = Path("/var/tmp")
 NAME = f"{PREFIX}-vm-"
 CODE = Path("/usr/share/OVMF/OVMF_CODE_4M.fd")
 VARIABLES = CODE.with_name("OVMF_VARS_4M.fd")
-BOOT = 1300.0
+BOOT = 900.0
 """Seconds from power on to power off, with the task between; about 60 on a quiet machine, by emulation."""
 SECTOR = 512
 
