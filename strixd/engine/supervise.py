@@ -90,9 +90,11 @@ def paced(steps: tuple[Step, ...]) -> bool:
 
 def _in_a_row(history: Sequence[Attempt], now: float) -> Sequence[Attempt]:
     """Each within WINDOW of the next, the last of now. An hour that went along with now would forget the first of them
-    in the middle of a wait that was announced. What is yet to come does not count: the clock was set back."""
+    in the middle of a wait that was announced. None when the last is yet to come: the clock was set back, and nobody
+    knows how long ago it was; and of starts before one that came after that, none that is yet to come."""
+    past = [one for one in history if one.at <= now] if history and history[-1].at <= now else []
     row: list[Attempt] = []
-    for one in reversed([one for one in history if one.at <= now]):
+    for one in reversed(past):
         if (row[-1].at if row else now) - one.at >= WINDOW:
             break
         row.append(one)

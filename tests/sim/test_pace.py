@@ -127,4 +127,4 @@ def test_a_clock_that_is_set_makes_no_endless_wait(
     while not isinstance(pace := verdict(history, now), Keep):
         assert 0 < pace.after <= LONGEST
         now += pace.after + 0.001
-        assert now - begun <= 2 * LONGEST, "a start that was yet to come may have begun to count, once"
+        assert now - begun <= LONGEST + 0.1
