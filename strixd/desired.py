@@ -205,7 +205,7 @@ def _ray(config: Config, node: Node, orders: Orders, fabric: Fabric) -> ray.Desi
     )
 
 
-STOP = 3  # seconds until SIGKILL: an idle vLLM ends within 2 s of a SIGTERM, and any other cuts its clients off anyway
+STOP = 8  # seconds until SIGKILL: vLLM gives its engine 5 of them (resources/drain.py); one that hangs takes them all
 SHM = "10g"  # a bound, not a reservation; Ray's own object store and the ranks' shared memory fit
 OBJECT_STORE = 4 << 30  # bytes; by itself Ray takes 30 % of the memory, and a disk where shared memory is smaller
 CPUS = 2  # what Ray may count: it also caps its pool of idle Python workers, 40 MB each
