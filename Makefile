@@ -3,13 +3,19 @@ PYTHON ?= python3
 RUN = .venv/bin/python
 PINNED = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["test"])
 
-.PHONY: demo test test-faults test-vm test-quick quick-a quick-g quick-p quick-rest clean-lab machine machine-vm
+.PHONY: demo test test-hosts test-rest test-faults test-vm test-quick quick-a quick-g quick-p quick-rest clean-lab machine machine-vm
 
 demo: .venv/ready            # the product at work on two real hosts; without root, on a simulated node
 	$(RUN) -m tests.e2e.demo
 
-test: .venv/ready            # everything; needs root
-	$(RUN) -m pytest
+test: .venv/ready            # everything, what needs hosts beside what needs none; needs root
+	@$(MAKE) --no-print-directory -j2 test-hosts test-rest
+
+test-hosts: .venv/ready
+	$(RUN) -m pytest -m lab
+
+test-rest: .venv/ready
+	$(RUN) -m pytest -m "not lab"
 
 test-faults: .venv/ready     # real hosts: faults at every writing call, kills, restarts, other people, and thousands simulated; needs root
 	STRIXD_FAULTS=all $(RUN) -m pytest tests/faults tests/lab/test_laws.py tests/sim/test_pace.py tests/sim/test_random_faults.py
