@@ -154,6 +154,7 @@ async def _run_to_end(host: Host, name: str) -> str:
     return f"{name} has not ended within {EVIDENCE_WITHIN:g} s"
 
 
+KILLED = "killed by signal"
 SIGNALLED = 128  # podman's exit status for a container whose process died of a signal, plus its number
 UP = ("active", "activating", "reloading")
 
@@ -195,9 +196,9 @@ def ended(unit: Unit) -> str:
     if unit.result == "oom-kill":
         return "killed because memory ran out, the workload's or the host's (strixd-cli status, memory)"
     if unit.result in ("signal", "core-dump"):
-        return f"killed by signal {unit.status}"
+        return f"{KILLED} {unit.status}"
     if unit.status > SIGNALLED:
-        return f"killed by signal {unit.status - SIGNALLED}"
+        return f"{KILLED} {unit.status - SIGNALLED}"
     if unit.result in ("", "success", "exit-code"):
         return f"ended with status {unit.status}"
     return f"failed: {unit.result}"

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
+from strixd import workload
 from strixd.engine.status import Incident, Moment, ResourceView
+from strixd.engine.views import STARTED
 from strixd.resources.leftovers import FORMER
 
 PATH = ("network", "firewall", "image", "ray", "vllm")
@@ -31,7 +33,7 @@ class Blame:
 def lowest(views: Mapping[str, ResourceView]) -> Blame | None:
     """None while all is well."""
     amiss = [views[name] for name in PATH if name in views and views[name].condition != "ok"]
-    bad = next((view for view in amiss if FORMER not in view.why), None)
+    bad = next((view for view in amiss if FORMER not in view.why and view.why != STARTED), None)
     return Blame(bad.name, bad.why, sure=False) if bad else None
 
 
@@ -42,9 +44,14 @@ def begin(blame: Blame, now: float) -> Incident:
 
 
 def blamed(incident: Incident, blame: Blame) -> Incident:
-    """A lower layer explains what was seen first, as long as nothing has been started again."""
+    """A lower layer explains what was seen first, as long as nothing has been started again. What was killed explains
+    itself: a server whose ranks or engine are lost ends by itself, with status 0 (vLLM 0.32, seen)."""
     order = (HOST, *PATH)
-    if at(incident, "started") or order.index(blame.resource) >= order.index(incident.resource):
+    if (
+        at(incident, "started")
+        or workload.KILLED in incident.cause
+        or order.index(blame.resource) >= order.index(incident.resource)
+    ):
         return incident
     return replace(incident, resource=blame.resource, cause=blame.cause)
 

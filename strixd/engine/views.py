@@ -13,6 +13,8 @@ from strixd.plan import Condition, Plan, Step
 
 log = logging.getLogger("strixd")
 
+STARTED = "started"  # by a step of ours, and not to be seen yet
+
 _LEVELS: dict[Condition, int] = {
     "ok": logging.INFO,
     "waiting": logging.INFO,

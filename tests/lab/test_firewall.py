@@ -215,7 +215,7 @@ def test_a_masked_firewalld_blocks_and_is_named_with_the_two_ways_out(head: Host
     assert "masked" in said["why"]
     assert "systemctl unmask firewalld" in said["hint"]
     assert "firewall = false" in said["hint"]
-    assert "waits for firewall" in head.sh("strixd-cli status")
+    assert head.attempt("systemctl", "is-active", "strixd-ray").stdout.strip() != "active"
     head.sh("systemctl unmask firewalld && systemctl start firewalld")
     settled(head)
     assert zone_of(head, FABRIC) == "strixd"

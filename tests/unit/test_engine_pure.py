@@ -148,6 +148,16 @@ def test_a_lower_layer_explains_what_was_seen_first(first: str, later: str, expe
     assert incidents.blamed(begun(first), Blame(later, "gone")).resource == expected
 
 
+def test_what_was_killed_explains_itself() -> None:
+    killed = incidents.begin(Blame("vllm", "strixd-vllm.service killed by signal 9"), 10.0)
+    assert incidents.blamed(killed, Blame("ray", "halo2 has not joined")) == killed
+
+
+def test_what_strixd_has_just_started_explains_nothing() -> None:
+    views = {v.name: v for v in (view("ray", "waiting", "started"), view("vllm", "held", "ended with status 0"))}
+    assert incidents.lowest(views) == Blame("vllm", "ended with status 0", sure=False)
+
+
 def test_what_comes_after_the_start_explains_nothing() -> None:
     started = incidents.mark(begun(), Moment("started", 12.0))
     assert incidents.blamed(started, Blame("ray", "gone")) == started
