@@ -191,12 +191,15 @@ def _amends(status: View) -> str:
     """What to do about what is not as it should be, the most telling first."""
     needed = [each for each in status["resources"] if each["name"] != "cmdline"]  # whose own line says what to do
     amiss = [each["name"] for each in needed if each["condition"] in ("held", "stuck", "blocked")]
+    hints = [each["hint"] for each in needed if each["condition"] in ("stuck", "blocked") and each["hint"]]
     if status["phase"] == "paused":
         return "strixd-cli resume"
     if any(each["condition"] == "reboot" for each in status["resources"]):
         return "systemctl reboot (kernel arguments are written, and not what runs)"
     if status["released"]:
         return "strixd-cli apply (takes up again what undo has let go)"
+    if hints:  # no log tells more than what a person must do; the lowest layer comes first
+        return printable(str(hints[0]))
     if amiss:
         return f"strixd-cli logs{_unit(amiss)}"
     return "sudoedit /etc/strixd/cluster.toml && strixd-cli apply" if status["problem"] else ""

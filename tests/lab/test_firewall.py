@@ -209,13 +209,16 @@ def test_a_fence_with_a_gate_in_it_is_mended(head: Host) -> None:
 
 
 def test_a_masked_firewalld_blocks_and_is_named_with_the_two_ways_out(head: Host, judge: Judge) -> None:
+    head.run("systemctl", "stop", "servers")  # with a stranger on its port, that would be what Ray is blocked by
     head.run("systemctl", "mask", "--now", "firewalld")
     settled(head, "blocked")
     said = about(head)
     assert "masked" in said["why"]
     assert "systemctl unmask firewalld" in said["hint"]
     assert "firewall = false" in said["hint"]
+    wait_for("Ray waits", lambda: "waits for firewall" in head.sh("strixd-cli status"), 10)
     assert head.attempt("systemctl", "is-active", "strixd-ray").stdout.strip() != "active"
+    listen(head)
     head.sh("systemctl unmask firewalld && systemctl start firewalld")
     settled(head)
     assert zone_of(head, FABRIC) == "strixd"

@@ -73,6 +73,9 @@ def test_the_screen() -> None:
     assert shown(replace(status(), phase="degraded", problem=problem, resources=(held("vllm"),))) == GOLDEN
 
 
+BLOCKED = replace(resource("ray", "blocked", "port 6379 is taken"), hint="systemctl status stranger.service")
+
+
 def test_an_idle_head_says_what_to_do() -> None:
     text = shown(replace(status(), phase="drained", model=None, incident=None))
     assert "model     none is ordered\n" in text
@@ -87,6 +90,8 @@ def test_an_idle_head_says_what_to_do() -> None:
         ({"phase": "converging"}, "strixd-cli watch"),
         ({"released": ("network",)}, "strixd-cli apply (takes up again what undo has let go)"),
         ({"resources": (resource("network", "stuck", "no card"),)}, "strixd-cli logs daemon"),
+        ({"resources": (BLOCKED, resource("vllm", "waiting"))}, "systemctl status stranger.service"),
+        ({"resources": (resource("vllm", "held", "died"), BLOCKED)}, "systemctl status stranger.service"),
     ],
 )
 def test_the_next_step(change: dict[str, str], last: str) -> None:
