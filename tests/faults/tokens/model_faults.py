@@ -79,7 +79,7 @@ FAULTS = (
     Fault(
         "port 8000 taken at the start",
         then(seize(0, "127.0.0.1", 8000), signalled(0, "server")),
-        r"killed by signal 9",
+        r"port 8000 is taken by python3 \(pid \d+, stranger\.service\)",  # what keeps it away, not how it ended
         meanwhile=Said(r"8000.*(stranger|python3)"),
         mend=let_go(0),
     ),
