@@ -53,11 +53,12 @@ class Pace:
 class Load:
     """A reading of /metrics. `progress` differs from the last one's when the engine has done a step: tokens made,
     prompts read, and (in the middle of a long prompt) the growth of its cache. `begun`: requests that have come so far
-    without a first token yet; those that were given up before it are counted for ever."""
+    without a first token yet; those that were given up before it are counted for ever. `proven`: tokens were made."""
 
     requests: int
     begun: int
     progress: tuple[tuple[str, float], ...]
+    proven: bool
 
 
 class NoAnswer(Exception):
@@ -129,21 +130,21 @@ class Run:
 
     async def look(self, last: Answer) -> Answer:
         """The answer after one more look; `last` when there was nothing to see yet."""
+        moved = await self._progress()
+        last = replace(last, proven=last.proven or bool(self._load and self._load.proven))
         try:
-            seconds = await self._try(last)
+            seconds = 0.0 if moved else await self._try(last)
         except NoAnswer as error:
             return failed(last, error, time.time())
         if seconds is None:
             return last
         now = time.time()
-        return Answer(at=now, seconds=seconds or last.seconds, heard_at=last.heard_at or now - seconds)
+        return Answer(at=now, seconds=seconds or last.seconds, heard_at=last.heard_at or now - seconds, proven=True)
 
     async def _try(self, last: Answer) -> float | None:
         """How long a completion took; 0 when counters have moved; None when it is too early to say."""
-        if last.at and await self._progress():
-            return 0.0
         now = time.monotonic()
-        if last.at and self._load and self._load.requests:
+        if last.proven and self._load and self._load.requests:
             reading = self._load.begun > self._given_up
             if now - self._moved < (self._pace.reading if reading else self._pace.patience):
                 return None
@@ -156,15 +157,12 @@ class Run:
     async def _progress(self) -> bool:
         """Reads the metrics. Requests that were not there at the last reading have their patience from now on."""
         before, self._load = self._load, await self._read_load()
-        now = time.monotonic()
-        if before is None or self._load is None or not before.requests:
-            self._moved = now
+        moved = bool(before and self._load and self._load.progress != before.progress)
+        if moved or not before or not before.requests:
+            self._moved = time.monotonic()
+        if not before or not before.requests:
             self._given_up = before.begun if before else 0
-            return False
-        if self._load.progress == before.progress:
-            return False
-        self._moved = now
-        return self._load.requests > 0
+        return moved and bool(self._load and self._load.requests)
 
     async def _read_load(self) -> Load | None:
         """None when this server gives no metrics; then completions alone are the proof."""
@@ -175,7 +173,7 @@ class Run:
             return None
         return read_load(body) if status == 200 else None
 
-    async def _complete(self) -> float:
+    async def _complete(self) -> float | None:
         self._asked = start = time.monotonic()
         question = json.dumps({"model": self._served.model, **QUESTION}).encode()
         try:
@@ -184,6 +182,8 @@ class Run:
         except TimeoutError as error:
             if await self._progress():  # it is late because others are served
                 return 0.0
+            if self._load and self._load.proven and self._load.requests:  # others have come: their counters tell
+                return None
             words = f"no completion within {self._pace.completion:g} s"
             raise NoAnswer(words, after=time.monotonic() - start) from error
         except ConnectionError as error:  # asyncio's own text of it names no cause
@@ -250,7 +250,7 @@ def read_load(text: bytes) -> Load | None:
     requests = int(sums.pop("num_requests_running") + sums.pop("num_requests_waiting", 0.0))
     first_tokens = sums.pop("time_to_first_token_seconds_count", None)
     begun = 0.0 if first_tokens is None else requests + sums.get("request_success_total", 0.0) - first_tokens
-    return Load(requests, int(begun), tuple(sorted(sums.items())))
+    return Load(requests, int(begun), tuple(sorted(sums.items())), proven=sums.get("generation_tokens_total", 0.0) > 0)
 
 
 def tokens(body: bytes) -> int:

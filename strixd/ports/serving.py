@@ -61,7 +61,7 @@ class Answer:
     """The last looks at a served model. `at`: when a completion last came out, 0 for never in this run;
     `seconds`: how long that took; `failed_at` and `error`: the last look that brought none, if later, and `failing`:
     from when on none came (the beginning of the first such look, or when counters last moved). `heard_at`: when
-    something first listened in this run, 0 for never."""
+    something first listened in this run, 0 for never. `proven`: tokens came out of this run, whoever asked for them."""
 
     at: float = 0.0
     seconds: float = 0.0
@@ -69,6 +69,7 @@ class Answer:
     error: str = ""
     failing: float = 0.0
     heard_at: float = 0.0
+    proven: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ class Vllm:
             draining=draining,
             refusal=await host.hub.refusal(desired.model) if remote else "",
             words=await host.journal.last(unit.name, unit.invocation, 40) if _over(unit) else (),
-            progress=await _progress(host, desired, unit) if running and not answer.at else None,
+            progress=await _progress(host, desired, unit) if running and not answer.proven else None,
             holders=await host.listeners.on(desired.listen.port) if desired.container and workload.down(unit) else (),
         )
 
@@ -175,7 +175,7 @@ def _serving(name: str, desired: Desired, observed: Observed) -> Plan:
     if answer.at > answer.failed_at:
         fact = f"{desired.model} answers at {desired.url}: a completion came out in {answer.seconds:.2f} s"
         return Plan(name, facts=(fact,))
-    if not answer.at:
+    if not answer.proven:
         return _loading(name, desired, observed)
     why = f"{desired.model} has stopped answering: {answer.error}"
     steps = _begin_anew(unit, why) if answer.failed_at - answer.failing >= FAILING else ()

@@ -47,11 +47,12 @@ OWN = Holder("127.0.0.1", unit="strixd-vllm.service", processes=((808, "vllm"),)
 
 @dataclass(slots=True)
 class Listener:
-    """Who listens on a port. `error`: what each completion brings; `hung`: none ever comes."""
+    """Who listens on a port. `error`: what each completion brings; `hung`: none ever comes. `proven`: one has come."""
 
     model: str
     error: str = ""
     hung: bool = False
+    proven: bool = False
     holder: Holder = STRANGER
 
 
@@ -212,11 +213,14 @@ class SimModel:
         error = _error(served, listener, self._serving.listeners)
         begun = now - (TIMEOUT if listener and listener.hung else 0.0)
         heard = before.heard_at or (begun if listener else 0.0)
+        if listener:
+            listener.proven = listener.proven or not error
+        proven = before.proven or bool(listener and listener.proven)
         if error:
             failing = before.failing or begun
-            self._answer = replace(before, failed_at=now, error=error, failing=failing, heard_at=heard)
+            self._answer = replace(before, failed_at=now, error=error, failing=failing, heard_at=heard, proven=proven)
         else:
-            self._answer = Answer(at=now, seconds=self._pace.answer, heard_at=heard)
+            self._answer = Answer(at=now, seconds=self._pace.answer, heard_at=heard, proven=True)
         if (bool(self._answer.at), self._answer.error) != (bool(before.at), before.error):
             self._changed("model")
         self._clock.after(LATER if self._answer.at and not error else SOON, lambda: self._ask(turn, served))

@@ -12,6 +12,7 @@ from strixd.errors import Rejected
 from strixd.resources import reboots
 from strixd.sim import World, simulated_host
 from strixd.sim.boot import booted
+from strixd.sim.vllm import TIMEOUT
 from strixd.sim.world import RAY, VLLM
 from tests.sim.node import MODEL, Node, answering, cluster_toml, virtual, world
 from tests.sim.node import living as plainly_living
@@ -122,9 +123,9 @@ async def test_a_head_whose_model_answers_waits_until_it_is_stopped() -> None:
     assert node.world.disk.files[SERVED] == node.world.systemd.read(VLLM).invocation
     server = node.world.server()
     assert server
-    server.hang()  # busy, or ill: either way nothing that a reboot may end
+    server.hang()  # busy, or ill: as long as that is not known, nothing that a reboot may end
     await node.restart()
-    await node.world.clock.sleep(120)
+    await node.world.clock.sleep(TIMEOUT - 1)
     assert node.world.reboots_asked == 0
     assert f"reboots by itself when no model is being served; waits: {MODEL} answers" in told(node.status)
     assert node.engine

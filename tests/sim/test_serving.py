@@ -234,6 +234,19 @@ async def test_a_hung_server_is_started_again_by_its_whole() -> None:
 
 
 @virtual
+async def test_a_server_that_hung_before_strixd_was_restarted_is_not_taken_for_a_loading_one() -> None:
+    async with serving() as node:
+        hung = node.world.server()
+        assert hung
+        hung.hang()
+        await node.restart()
+        await node.until(lambda _: node.world.server() is not hung, seconds=60)
+        await node.answers(seconds=120)
+        assert node.status.incident
+        assert node.status.incident.cause == f"{MODEL} has stopped answering: no completion within 20 s"
+
+
+@virtual
 async def test_a_hung_server_is_left_alone_while_the_link_is_away_and_for_a_while_after() -> None:
     """What stands still because of the link moves again by itself, and a restart could not succeed without it."""
     async with serving() as node:

@@ -360,6 +360,57 @@ def test_a_late_completion_beside_others_that_move_is_no_failure(server: Vllm) -
     asyncio.run(script())
 
 
+def test_a_busy_server_that_strixd_first_looks_at_is_not_asked(server: Vllm) -> None:
+    """As after a restart of strixd: with a long queue a completion would come too late, and prove nothing."""
+
+    async def script(watcher: Watcher) -> None:
+        answer = await watcher.see(answers)
+        assert not answer.failed_at
+        assert not server.asked
+
+    server.mode, server.running, server.waiting, server.generates = "hang", 8, 200, True
+    play(server.served, script)
+
+
+@pytest.mark.parametrize("requests", [0, 3])
+def test_a_server_that_hangs_when_strixd_first_looks_has_answered_before(server: Vllm, requests: int) -> None:
+    """Its own counters say so: it is not loading."""
+
+    async def script(watcher: Watcher) -> None:
+        answer = await watcher.see(failed)
+        assert (answer.at, answer.proven) == (0.0, True)
+        assert answer.failed_at - answer.failing >= 0.4
+
+    server.mode, server.running = "hang", requests
+    play(server.served, script)
+
+
+def test_a_server_that_has_made_no_token_is_not_proven(server: Vllm) -> None:
+    async def script(watcher: Watcher) -> None:
+        assert not (await watcher.see(failed)).proven
+
+    server.mode, server.metrics = "hang", False
+    play(server.served, script)
+
+
+def test_others_that_have_come_beside_a_late_completion_are_watched_by_their_counters(server: Vllm) -> None:
+    async def script() -> None:
+        run = Run(server.served, PACE)
+        last = await run.look(Answer())
+        server.mode = "hang"
+        await asyncio.sleep(PACE.ask)
+        late = asyncio.create_task(run.look(last))
+        await asyncio.sleep(PACE.completion / 2)
+        server.running = server.reading = 1
+        assert not failed(await late), "a step of a long prompt moves nothing"
+        await asyncio.sleep(PACE.patience * 2)
+        assert not failed(await run.look(last))
+        await asyncio.sleep(PACE.reading)
+        assert failed(await run.look(last))
+
+    asyncio.run(script())
+
+
 def test_a_server_without_metrics_is_asked(server: Vllm) -> None:
     async def script(watcher: Watcher) -> None:
         first = await watcher.see(answers)
@@ -409,9 +460,10 @@ def test_the_key_is_read_from_its_file(server: Vllm, tmp_path: Path) -> None:
 
 def test_metrics() -> None:
     text = METRICS.format(running=2.0, waiting=1.0, cache=0.25, made=7.0, first=3)
-    assert read_load(text.encode()) == Load(3, 0, (("generation_tokens_total", 12.0), ("kv_cache_usage_perc", 0.25)))
+    progress = (("generation_tokens_total", 12.0), ("kv_cache_usage_perc", 0.25))
+    assert read_load(text.encode()) == Load(3, 0, progress, proven=True)
     assert read_load(b"process_start_time_seconds 1\n") is None
-    assert read_load(b"vllm:num_requests_running 0.0\nvllm:generation_tokens_total x\n") == Load(0, 0, ())
+    assert read_load(b"vllm:num_requests_running 0.0\nvllm:generation_tokens_total x\n") == Load(0, 0, (), proven=False)
 
 
 def test_metrics_are_read_cheaply() -> None:

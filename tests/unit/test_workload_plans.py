@@ -256,8 +256,9 @@ def watched(desired: vllm.Desired, **changes: object) -> vllm.Observed:
 def test_served_means_that_a_completion_came_out() -> None:
     desired = served()
     loading = vllm.Vllm().plan(desired, watched(desired))
-    answering = vllm.Vllm().plan(desired, watched(desired, answer=Answer(at=15.0, seconds=0.1)))
-    silent = vllm.Vllm().plan(desired, watched(desired, answer=Answer(15.0, 0.1, 19.0, "timed out", failing=17.0)))
+    answering = vllm.Vllm().plan(desired, watched(desired, answer=Answer(at=15.0, seconds=0.1, proven=True)))
+    late = Answer(15.0, 0.1, 19.0, "timed out", failing=17.0, proven=True)
+    silent = vllm.Vllm().plan(desired, watched(desired, answer=late))
     assert [p.condition for p in (loading, answering, silent)] == ["waiting", "ok", "waiting"]
     assert "timed out" in silent.why
 
@@ -268,11 +269,12 @@ def test_served_means_that_a_completion_came_out() -> None:
         (Answer(at=10.0, failed_at=19.0, error="HTTP 500", failing=15.0), False),  # its engine may just have died
         (Answer(at=10.0, failed_at=20.0, error="HTTP 500", failing=15.0), True),
         (Answer(at=10.0, failed_at=19.0, error="no completion within 20 s", failing=-1.0), True),
+        (Answer(failed_at=20.0, error="no completion within 20 s", failing=1.0), True),  # answered another strixd
         (Answer(at=19.5, failed_at=19.0), False),
     ],
 )
 def test_a_server_that_goes_on_failing_is_stopped_and_started(answer: Answer, acts: bool) -> None:
-    plan = vllm.Vllm().plan(served(), watched(served(), answer=answer))
+    plan = vllm.Vllm().plan(served(), watched(served(), answer=replace(answer, proven=True)))
     assert [type(step) for step in plan.steps] == ([Gather, Stop] if acts else [])
     assert bool(plan.calm) == (answer.failed_at > answer.at), "a link that has just come back gets its time"
 
