@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUN = .venv/bin/python
 PINNED = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["test"])
 
-.PHONY: demo test test-cluster test-hosts test-rest test-faults test-vm test-quick quick-a quick-g quick-p quick-rest clean-lab machine machine-vm
+.PHONY: demo test test-cluster test-hosts test-rest test-faults test-faults-tokens test-faults-rest test-vm test-quick quick-a quick-g quick-p quick-rest clean-lab machine machine-vm
 
 demo: .venv/ready            # the product at work on two real hosts; without root, on a simulated node
 	$(RUN) -m tests.e2e.demo
@@ -21,8 +21,16 @@ test-hosts: .venv/ready
 test-rest: .venv/ready
 	$(RUN) -m pytest -m "not lab"
 
-test-faults: .venv/ready     # real hosts: faults at every writing call, kills, restarts, other people, and thousands simulated; needs root
-	STRIXD_FAULTS=all $(RUN) -m pytest tests/faults tests/lab/test_laws.py tests/sim/test_pace.py tests/sim/test_random_faults.py
+test-faults: .venv/ready     # every fault of the model, Ray, hosts and link, beside those of the settings and the simulated ones; needs root
+	@$(MAKE) --no-print-directory -j2 test-faults-tokens test-faults-rest
+
+test-faults-tokens test-faults-rest: export STRIXD_FAULTS = all
+test-faults-tokens: export STRIXD_LAB_NAME = strixd-e2e
+test-faults-tokens: .venv/ready
+	$(RUN) -m pytest -v tests/faults/tokens
+
+test-faults-rest: .venv/ready
+	$(RUN) -m pytest --ignore=tests/faults/tokens tests/faults tests/lab/test_laws.py tests/sim/test_pace.py tests/sim/test_random_faults.py
 
 test-vm: .venv/ready machine-vm # a virtual machine boots by its boot entries, by emulation: minutes; needs root
 	$(RUN) -m pytest -s tests/vm
