@@ -27,7 +27,7 @@ test-faults: .venv/ready     # every fault of the model, Ray, hosts and link, be
 test-faults-tokens test-faults-rest: export STRIXD_FAULTS = all
 test-faults-tokens: export STRIXD_LAB_NAME = strixd-e2e
 test-faults-tokens: .venv/ready
-	$(RUN) -m pytest -v tests/faults/tokens
+	$(RUN) -m pytest -v -s tests/faults/tokens
 
 test-faults-rest: .venv/ready
 	$(RUN) -m pytest --ignore=tests/faults/tokens tests/faults tests/lab/test_laws.py tests/sim/test_pace.py tests/sim/test_random_faults.py

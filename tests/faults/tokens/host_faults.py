@@ -17,6 +17,7 @@ FREEZE = CABLE_LONG = 60.0  # seconds
 FOR_EVER = 180.0  # seconds that stand for it: Ray and vLLM have all given up by then
 KILLS = 4
 KILLING = 20.0  # seconds over which they are spread
+KILLED = (r"systemd: (Failed to start )?strixd.*",)  # the second while it was starting
 BUS = (r"(systemd|systemd-\w+|dbus-\w+|polkitd|NetworkManager|firewalld|strixd|login|busctl|podman).*",)
 FULL = (r".*No space left on device.*", r"(systemd|systemd-\w+|strixd|rsyslogd|podman|conmon).*")
 FILL = """\
@@ -61,7 +62,7 @@ def haunted(fault: Fault) -> Fault:
             fault.harm(cluster)
             killing.result()
 
-    return replace(fault, name=name, harm=harm, expected=(*fault.expected, r"systemd: strixd.service"))
+    return replace(fault, name=name, harm=harm, expected=(*fault.expected, *KILLED))
 
 
 POWER = (
@@ -88,7 +89,7 @@ SERVICES = (
     Fault("firewalld restarted", everywhere("systemctl restart firewalld"), steady=True),
     Fault("the system bus restarted", everywhere("systemctl restart dbus"), steady=True, expected=BUS),
     Fault("podman's service restarted", everywhere("systemctl restart podman.socket podman.service"), steady=True),
-    Fault("strixd killed", everywhere("systemctl kill -s KILL strixd"), steady=True, expected=(r"systemd: strixd.*",)),
+    Fault("strixd killed", everywhere("systemctl kill -s KILL strixd"), steady=True, expected=KILLED),
 )
 DISK = (
     Fault("disk full", run(0, FILL), mend=then(waiting(20), run(0, "rm -f /var/filler*")), steady=True, expected=FULL),
