@@ -4,62 +4,7 @@ shell completions and a man page. No logic here."""
 from __future__ import annotations
 
 from strixd.api.wire import ADDRESS
-
-
-class Option:
-    """`value` names what it takes ("" for nothing); `number`: that is a whole number; `short` is a letter."""
-
-    __slots__ = ("about", "name", "number", "short", "value")
-
-    def __init__(self, name: str, about: str, *, value: str = "", short: str = "", number: bool = False) -> None:
-        self.name = name
-        self.about = about
-        self.value = value
-        self.short = short
-        self.number = number
-
-
-class Word:
-    """A place on the command line. `choices`: what may stand there (anything when empty); `number`: a whole number."""
-
-    __slots__ = ("about", "choices", "name", "number", "optional")
-
-    def __init__(
-        self, name: str, about: str, *, choices: tuple[str, ...] = (), optional: bool = False, number: bool = False
-    ) -> None:
-        self.name = name
-        self.about = about
-        self.choices = choices
-        self.optional = optional
-        self.number = number
-
-
-class Command:
-    """`run` is MODULE:FUNCTION in strixd.cli. `rest` names what may follow after "--" ("" for nothing)."""
-
-    __slots__ = ("about", "detail", "examples", "name", "options", "rest", "run", "words")
-
-    def __init__(  # noqa: PLR0913 - a row of a table
-        self,
-        name: str,
-        run: str,
-        about: str,
-        *,
-        words: tuple[Word, ...] = (),
-        options: tuple[Option, ...] = (),
-        rest: str = "",
-        detail: str = "",
-        examples: tuple[str, ...] = (),
-    ) -> None:
-        self.name = name
-        self.run = run
-        self.about = about
-        self.words = words
-        self.options = options
-        self.rest = rest
-        self.detail = detail
-        self.examples = examples
-
+from strixd.cli.grammar import Command, Option, Word
 
 PHASES = ("starting", "converging", "ready", "degraded", "drained", "paused", "stuck")
 UNITS = ("daemon", "ray", "vllm")
@@ -170,6 +115,27 @@ COMMANDS = (
         detail="As a new change, which holds or is taken back as any other. Its settings are then left alone, over "
         "reboots too, until strixd-cli apply. strixd-cli history tells which change it will be.",
         examples=("strixd-cli undo",),
+    ),
+    Command(
+        "doctor",
+        "doctor:doctor",
+        "what keeps this host from serving, from the BIOS to the model",
+        options=(_JSON, Option("--fix", "let strixd apply its settings first, then look")),
+        detail="Needs no running strixd, and changes nothing. What is wrong is shown with what was read, what it "
+        "should be, why it matters and what mends it; the first thing that explains others is marked as their cause. "
+        "As root it sees most. --fix does what strixd-cli apply does. Ends with status 1 for warnings and for what "
+        "could not be read, with 2 for faults.",
+        examples=("sudo strixd-cli doctor", "sudo strixd-cli doctor --fix", "sudo strixd-cli doctor --json"),
+    ),
+    Command(
+        "report",
+        "doctor:report",
+        "one archive for a bug report, without secrets and addresses",
+        words=(Word("FILE", "where (else ./strixd-report-TIME.tar.gz); none may be there", optional=True),),
+        detail="doctor, status, incidents, effective settings, versions, journals and links. Keys, tokens, prompts "
+        "and answers are masked; addresses, names and serial numbers are replaced, equal ones alike. It tells what is "
+        "in it before it writes it. Look through it all the same before you give it away.",
+        examples=("sudo strixd-cli report", "sudo strixd-cli report /tmp/report.tar.gz"),
     ),
     Command(
         "watch",
@@ -283,8 +249,8 @@ COMMANDS = (
 
 EXIT_STATUSES = {
     0: "done",
-    1: "it was tried and failed, or the system said no",
-    2: "the command or the request makes no sense",
+    1: "it was tried and failed, or the system said no; doctor: warnings",
+    2: "the command or the request makes no sense; doctor: faults",
     3: "the ordered model cannot answer as things are (the order stays)",
     69: "strixd does not run or does not answer, or a service it needs is not there",
     75: "the time to wait is over",

@@ -1,0 +1,92 @@
+"""Which finding explains which others: a table, and how it marks a list of findings. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from strixd.doctor.finding import Finding
+
+_LINKED = (
+    "address",
+    "overlap",
+    "mtu",
+    "crossing",
+    "network",
+    "ports",
+    "clock",
+    "ray",
+    "members",
+    "image-digest",
+    "model",
+)
+_SETTINGS = (
+    "daemon",
+    "arguments",
+    "effective",
+    "module-parameters",
+    "gpu",
+    "card",
+    "carrier",
+    "speed",
+    "flaps",
+    *_LINKED,
+)
+_INSIDE = ("devices", "memlock", "shared-memory", "rccl", "ray", "members", "model")
+EXPLAINS: Mapping[str, tuple[str, ...]] = {
+    "settings": (*_SETTINGS, *_INSIDE, "disk", "firewall", "image"),
+    "daemon": ("network", "firewall", "memory", "image", "image-digest", "members", "ray"),
+    "vram": ("memory",),
+    "linux-firmware": ("mes",),
+    "mes": ("model",),
+    "kernel-version": ("gpu", "model"),
+    "arguments": ("effective",),
+    "conflicts": ("effective",),
+    "module-parameters": ("effective",),
+    "leftovers": ("gpu", "effective"),
+    "gpu": ("devices", "members", "ray", "model"),
+    "card": ("carrier", "speed", "flaps", *_LINKED),
+    "carrier": ("speed", *_LINKED),
+    "address": ("crossing", "network", "ports", "clock", "ray", "members"),
+    "overlap": ("crossing", "network", "ports", "ray", "members"),
+    "mtu": ("crossing",),
+    "crossing": ("network", "ray", "members"),
+    "firewall": ("ports",),
+    "ports": ("ray", "members"),
+    "container": _INSIDE,
+    "devices": ("ray", "members", "model"),
+    "memlock": ("model",),
+    "shared-memory": ("ray", "model"),
+    "rccl": ("model",),
+    "image": ("image-digest", "ray", "members"),
+    "image-digest": ("ray", "model"),
+    "ray": ("members", "model"),
+    "members": ("image-digest", "model"),
+}
+"""By name: what may follow at once from a finding that is not ok."""
+
+
+def marked(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """With causes and what follows from them, in however many steps. Faults come first, then warnings, each in the
+    order of the layers; what is not known explains nothing, and a warning no fault."""
+    follows: dict[str, str] = {}
+    for verdict in ("fault", "warning"):
+        for one in findings:
+            if one.verdict == verdict and one.name not in follows:
+                follows |= {name: one.name for name in _after(one, findings) if name not in follows}
+    causes = set(follows.values())
+    return tuple(replace(each, cause=each.name in causes, follows=follows.get(each.name, "")) for each in findings)
+
+
+def _after(cause: Finding, findings: tuple[Finding, ...]) -> set[str]:
+    """What follows from it, by way of such as are wrong themselves: later findings, and what is not known anywhere."""
+    graver = ("ok", "fault") if cause.verdict == "warning" else ("ok",)
+    after = [*findings[findings.index(cause) + 1 :], *(each for each in findings if each.verdict == "unknown")]
+    later = {each.name: each for each in after if each.verdict not in graver}
+    reached: set[str] = set()
+    ahead = [cause.name]
+    while ahead:
+        more = {name for name in EXPLAINS.get(ahead.pop(), ()) if name in later} - reached
+        reached |= more
+        ahead += [name for name in more if later[name].verdict != "unknown"]
+    return reached
