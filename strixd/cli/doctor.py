@@ -30,8 +30,9 @@ def _fix(asked: Asked) -> None:
         else:
             change.apply(asked)
     except StrixdError as error:
-        hint = _START if error.code == "Unavailable" else error.hint
-        sys.stderr.write(f"strixd-cli: nothing is fixed: {error}\n  {hint}\n")
+        away = error.code == "Unavailable"
+        hint = _START if away else error.hint
+        sys.stderr.write(f"strixd-cli: {'nothing is fixed: ' * away}{error}\n  {hint}\n")
 
 
 def report(asked: Asked) -> int:

@@ -107,4 +107,6 @@ def _add(archive: tarfile.TarFile, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    sys.stdout.flush()
+    os._exit(status)  # whatever still hangs in the kernel is not waited for

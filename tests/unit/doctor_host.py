@@ -134,11 +134,11 @@ class Around:
         return (self.link, *self.others)
 
     def sight(self, way: Way, peer: str) -> Sight:
-        assert (way.source, peer) == ("192.168.100.1", "192.168.100.2")
+        assert {way.source, peer} == {"192.168.100.1", "192.168.100.2"}
         return self.seen
 
     def knock(self, address: str, port: int) -> Door:
-        assert (address, port) == ("192.168.100.2", 23000)
+        assert (address, port) in (("192.168.100.2", 23000), ("192.168.100.1", 6379))
         return self.door
 
     def clock(self, address: str) -> float | None:

@@ -29,6 +29,17 @@ def test_a_healthy_host_has_no_fault(laid: Laid) -> None:
     assert exit_status(findings) == 0
 
 
+def test_a_healthy_worker_has_no_fault_and_answers_for_no_model(laid: Laid) -> None:
+    laid.lay("proc/sys/kernel/hostname", "halo2\n")
+    laid.linked(addresses=("192.168.100.2/30",))
+    assert laid.around.told
+    laid.around.told["role"] = "worker"
+    laid.around.trouble = "nobody listens"
+    findings = laid.findings()
+    assert [(each.name, each.read) for each in findings if each.verdict != "ok"] == []
+    assert {check.name for check in CHECKS} - {each.name for each in findings} == {"model", "image-digest"}
+
+
 def running(laid: Laid, line: str) -> None:
     """A kernel with this command line, and with the same in every place that later boots read."""
     laid.lay("proc/cmdline", f"root=UUID=1 {line}\n")
@@ -74,7 +85,8 @@ def with_lid(laid: Laid) -> None:
 
 def with_desktop(laid: Laid) -> None:
     laid.remove("etc/systemd/system/sleep.target")
-    laid.link("etc/systemd/system/default.target", "/usr/lib/systemd/system/graphical.target")
+    laid.link("usr/lib/systemd/system/default.target", "graphical.target")
+    laid.link("etc/systemd/system/display-manager.service", "/usr/lib/systemd/system/gdm.service")
 
 
 def second_library(laid: Laid) -> None:
@@ -315,6 +327,43 @@ def test_it_is_all_that_is_wrong(laid: Laid, case: str) -> None:
     assert words in first[0].read
     assert first[0].mend or verdict == "unknown"
     assert all(each.follows == name for each in findings if each.verdict != "ok" and each.name != name)
+
+
+def without_display_manager(laid: Laid) -> None:
+    with_desktop(laid)
+    laid.remove("etc/systemd/system/display-manager.service")
+
+
+def with_console(laid: Laid) -> None:
+    """What the administrator set comes before what the system brought."""
+    with_desktop(laid)
+    laid.link("etc/systemd/system/default.target", "/usr/lib/systemd/system/multi-user.target")
+
+
+def only_suspend_masked(laid: Laid) -> None:
+    laid.remove("etc/systemd/system/sleep.target")
+    laid.link("etc/systemd/system/suspend.target", "/dev/null")
+    laid.lay("etc/systemd/logind.conf", "[Login]\nIdleAction=lock\nHandleLidSwitch=suspend\n")
+
+
+def own_choice(laid: Laid) -> None:
+    """A drop-in of the administrator's hides its namesake of the system's, and comes after the file."""
+    asleep(laid)
+    laid.lay("usr/lib/systemd/logind.conf.d/50-idle.conf", "[Login]\nIdleAction=hibernate\n")
+    laid.lay("etc/systemd/logind.conf.d/50-idle.conf", "[Login]\nIdleAction=ignore\n")
+
+
+@pytest.mark.parametrize("fault", [without_display_manager, with_console, only_suspend_masked, own_choice])
+def test_what_sends_no_host_to_sleep(laid: Laid, fault: Fault) -> None:
+    fault(laid)
+    assert {each.verdict for each in laid.findings()} == {"ok"}
+
+
+def test_what_does_not_run_has_no_effect_yet(laid: Laid) -> None:
+    laid.edit("proc/cmdline", "ttm.pages_limit=32505856 ", "")
+    laid.lay(f"{DRM}/mem_info_gtt_total", str(62 << 30))
+    findings = {each.name: each for each in laid.findings()}
+    assert (findings["effective"].verdict, findings["effective"].follows) == ("warning", "arguments")
 
 
 def test_every_check_has_such_a_case() -> None:

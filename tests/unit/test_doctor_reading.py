@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from cli_process import ROOT, cli
 from doctor_host import Around, Laid
+from recorded_door import RecordedDoor, served
 
 from strixd.doctor import surroundings
 from strixd.doctor.examine import Examination, examine
@@ -21,7 +22,7 @@ from strixd.doctor.finding import Finding, Unread
 from strixd.doctor.gather import Reader, Scene, gather
 from strixd.doctor.known import known, older, same
 from strixd.doctor.screen import screen
-from strixd.errors import ConfigError, Unavailable
+from strixd.errors import ConfigError, Rejected, Unavailable
 
 
 def alone(**readers: Reader) -> dict[str, object]:
@@ -222,6 +223,24 @@ def test_the_cli_runs_it_and_hands_its_exit_status_on() -> None:
     (daemon,) = [each for each in told["findings"] if each["name"] == "daemon"]
     assert "Cannot reach strixd at /nonexistent" in daemon["read"]
     assert told["seconds"] < 10
+
+
+def test_fix_asks_strixd_for_an_apply_and_looks_again(tmp_path: Path) -> None:
+    with served(tmp_path / "socket", RecordedDoor()) as server:
+        done = cli("doctor", "--fix", socket=server.path, PYTHONPATH=str(ROOT))
+        asked = [name for name, *_ in server.door.asked]
+    assert "apply" in asked
+    assert done.stdout.startswith("applied: nothing to change; halo1 is ready\n")
+    assert " ok; looked for " in done.stdout
+
+
+def test_a_fix_that_fails_is_told_beside_the_json(tmp_path: Path) -> None:
+    door = RecordedDoor()
+    door.refusal = Rejected("Cannot set the MTU", hint="strixd-cli history")
+    with served(tmp_path / "socket", door) as server:
+        done = cli("doctor", "--fix", "--json", socket=server.path, PYTHONPATH=str(ROOT))
+    assert done.stderr == "strixd-cli: Cannot set the MTU\n  strixd-cli history\n"
+    assert json.loads(done.stdout)["findings"]
 
 
 def test_fix_without_a_daemon_says_how_to_start_it_and_looks_all_the_same() -> None:

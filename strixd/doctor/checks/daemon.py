@@ -8,7 +8,7 @@ from strixd.doctor.facts import Complaints, Daemon
 from strixd.doctor.finding import Check, Judged, Verdict
 
 START = "systemctl enable --now strixd.socket strixd.service"
-_VERDICTS: Mapping[str, Verdict] = {"ok": "ok", "waiting": "warning"}
+_VERDICTS: Mapping[str, Verdict] = {"ok": "ok", "waiting": "warning", "ineffective": "warning"}
 
 
 def settings(complaints: Complaints) -> Judged:

@@ -11,6 +11,7 @@ from strixd.doctor.facts import Graphics, Modules, Own
 from strixd.doctor.finding import Check, Judged, Verdict
 from strixd.doctor.known import Known, older, same
 from strixd.orders import Orders
+from strixd.plan import Plan
 from strixd.ports import Effects
 from strixd.resources import cmdline, effect
 
@@ -36,10 +37,8 @@ def version(release: str, graphics: Graphics, known: Known) -> Judged | None:
 
 
 def arguments(boot: cmdline.Observed, own: Own, orders: Orders) -> Judged:
-    """By the plan of a pass; the effect is a check of its own."""
-    desired = replace(derive(own.config, own.node, orders).cmdline, expected=effect.NOTHING)
-    plan = cmdline.Cmdline().plan(desired, boot)
-    wanted = " ".join(desired.add)
+    plan = _plan(boot, own, orders)
+    wanted = " ".join(_desired(own, orders).add)
     if plan.condition == "ok" and not plan.steps:
         return Judged("ok", "; ".join(plan.facts), "", wanted)
     read = plan.why or f"to do: {plan.steps[0]}"
@@ -47,12 +46,25 @@ def arguments(boot: cmdline.Observed, own: Own, orders: Orders) -> Judged:
     return Judged(verdict, read, plan.hint or "strixd-cli apply", wanted)
 
 
-def effective(effects: Effects, own: Own, orders: Orders) -> Judged:
-    expected = derive(own.config, own.node, orders).cmdline.expected
+def _desired(own: Own, orders: Orders) -> cmdline.Desired:
+    return derive(own.config, own.node, orders).cmdline
+
+
+def _plan(boot: cmdline.Observed, own: Own, orders: Orders) -> Plan:
+    """Of a pass, but for the effect."""
+    return cmdline.Cmdline().plan(replace(_desired(own, orders), expected=effect.NOTHING), boot)
+
+
+def effective(effects: Effects, boot: cmdline.Observed, own: Own, orders: Orders) -> Judged:
+    """What does not run has no effect yet: that is no fault of its own. The carve-out has a check of its own."""
+    expected = _desired(own, orders).expected
     short = [each for each in effect.shortfalls(expected, effects) if "vram" not in each.read]
-    if short:
-        return Judged("fault", "; ".join(map(str, short)), "; ".join(dict.fromkeys(each.remedy for each in short)))
-    return Judged("ok", "; ".join(effect.facts(expected, effects)) or "nothing is expected of them")
+    if not short:
+        return Judged("ok", "; ".join(effect.facts(expected, effects)) or "nothing is expected of them")
+    words, mend = "; ".join(map(str, short)), "; ".join(dict.fromkeys(each.remedy for each in short))
+    if _plan(boot, own, orders).condition == "ok":
+        return Judged("fault", words, mend)
+    return Judged("warning", f"{words}; not all arguments run yet", mend)
 
 
 def conflicts(modules: Modules) -> Judged:
@@ -82,7 +94,7 @@ def _conflicts(modules: Modules) -> Iterator[tuple[str, str]]:
 def parameters(ignored: tuple[str, ...], own: Own, orders: Orders) -> Judged:
     """Those that no module and no part of the kernel takes. What the kernel hands to the first program is often meant
     for it: there only what strixd sets counts."""
-    ours = {kernelargs.key(each) for each in derive(own.config, own.node, orders).cmdline.add}
+    ours = {kernelargs.key(each) for each in _desired(own, orders).add}
     lines = [line for line in ignored if "command line" not in line or ours & set(_keys(line))]
     if not lines:
         return Judged("ok", "the kernel complains of none")

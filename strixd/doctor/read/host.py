@@ -43,14 +43,21 @@ def sleeping(scene: Scene) -> Sleeping:
     """systemd.special(7), logind.conf(5). sleep.target masked closes every way to sleep."""
     told = _logind(scene)
     masked = {target for target in TARGETS if any(_is_null(scene.path(f"{unit}/{target}")) for unit in UNITS)}
-    default = next((path for unit in UNITS if (path := scene.path(f"{unit}/default.target")).is_symlink()), None)
     return Sleeping(
         open=() if "sleep.target" in masked else tuple(target for target in TARGETS if target not in masked),
         idle=told.get("idleaction", "ignore"),
         lid=told.get("handlelidswitch", "suspend"),
         has_lid=any(scene.path("/proc/acpi/button/lid").glob("*")),
-        desktop=default is not None and default.readlink().name == "graphical.target",
+        desktop=_desktop(scene),
     )
+
+
+def _desktop(scene: Scene) -> bool:
+    """A display manager is installed, and not passed by."""
+    folders = (*UNITS, "/usr/lib/systemd/system")
+    default = next((path for unit in folders if (path := scene.path(f"{unit}/default.target")).is_symlink()), None)
+    manager = any(scene.path(f"{unit}/display-manager.service").is_symlink() for unit in folders)
+    return manager and default is not None and default.readlink().name == "graphical.target"
 
 
 def _is_null(path: Path) -> bool:

@@ -45,9 +45,9 @@ def output(*command: str, within: float = ASK) -> str:
 
 
 def journal(pattern: str, *matches: str) -> Iterator[str]:
-    """The lines of this boot that match. Raises Unavailable when the journal may not be read: a status of 1 alone says
-    that no line matches."""
-    done = said("journalctl", "-q", "--no-pager", "-b", "-o", "cat", "--case-sensitive=false", "-g", pattern, *matches)
+    """The lines of this boot that match; a status of 1 says that none does. Raises Unavailable when the journal may not
+    be read, which journalctl only tells when it is not asked to be quiet."""
+    done = said("journalctl", "--no-pager", "-b", "-o", "cat", "--case-sensitive=false", "-g", pattern, *matches)
     if done.words:
         raise Unavailable(f"journalctl: {done.words}")
-    yield from done.output.splitlines()
+    yield from (line for line in done.output.splitlines() if line != "-- No entries --")
