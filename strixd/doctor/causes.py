@@ -7,35 +7,27 @@ from dataclasses import replace
 
 from strixd.doctor.finding import Finding
 
+_KERNEL = ("arguments", "effective", "module-parameters", "gpu")
+_CARD = ("carrier", "speed", "flaps", "pcie")
+_SERVED = ("ray", "members", "image-digest", "model")
 _LINKED = (
-    "address",
+    "rdma",
+    "fabric",
+    "lossless",
+    "rdma-mtu",
     "overlap",
+    "address",
     "mtu",
     "crossing",
     "network",
     "ports",
     "clock",
-    "ray",
-    "members",
-    "image-digest",
-    "model",
-)
-_SETTINGS = (
-    "daemon",
-    "arguments",
-    "effective",
-    "module-parameters",
-    "gpu",
-    "card",
-    "carrier",
-    "speed",
-    "flaps",
-    *_LINKED,
 )
 _INSIDE = ("devices", "memlock", "shared-memory", "rccl", "ray", "members", "model")
+_ALONE = ("daemon", "nic-firmware", "firewall", "image", "disk")
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
-    "settings": (*_SETTINGS, *_INSIDE, "disk", "firewall", "image"),
-    "daemon": ("network", "firewall", "memory", "image", "image-digest", "members", "ray"),
+    "settings": (*_ALONE, *_KERNEL, *_CARD, *_LINKED, *_INSIDE, *_SERVED),
+    "daemon": ("network", "fabric", "firewall", "memory", "image", "image-digest", "members", "ray"),
     "vram": ("memory",),
     "linux-firmware": ("mes",),
     "mes": ("model",),
@@ -43,13 +35,16 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "arguments": ("effective",),
     "conflicts": ("effective",),
     "module-parameters": ("effective",),
-    "leftovers": ("gpu", "effective"),
+    "leftovers": ("gpu", "effective", "rdma", "fabric"),
+    "nic-firmware": ("rdma", "fabric"),
+    "rdma": ("fabric", "ray", "model"),
+    "fabric": ("ray", "model"),
     "gpu": ("devices", "members", "ray", "model"),
-    "card": ("carrier", "speed", "flaps", *_LINKED),
-    "carrier": ("speed", *_LINKED),
+    "card": (*_CARD, *_LINKED, *_SERVED),
+    "carrier": ("speed", *_LINKED, *_SERVED),
     "address": ("crossing", "network", "ports", "clock", "ray", "members"),
     "overlap": ("crossing", "network", "ports", "ray", "members"),
-    "mtu": ("crossing",),
+    "mtu": ("rdma-mtu", "crossing"),
     "crossing": ("network", "ray", "members"),
     "firewall": ("ports",),
     "ports": ("ray", "members"),

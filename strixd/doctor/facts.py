@@ -86,16 +86,6 @@ class Modules:
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
-    """Of the fabric link. `speed`: Mbit/s, 0 when the driver states none. `changes`: how often the carrier came or went
-    since the link is there; `up`: seconds since the host has booted."""
-
-    speed: int
-    changes: int
-    up: float
-
-
-@dataclass(frozen=True, slots=True)
 class Lowered:
     """`record`: for which failure strixd has taken the MTU down, None for none."""
 

@@ -22,8 +22,9 @@ from strixd.cli import client
 from strixd.doctor.facts import Door
 from strixd.errors import Unavailable
 from strixd.host.crossing import Sight, sighted
+from strixd.host.firmware import Versions
 from strixd.host.link import KernelLinks
-from strixd.ports import Link, Way
+from strixd.ports import Firmware, Link, Way
 
 ANSWER = 1.0
 """Seconds for a peer on the same link; it takes less than a millisecond."""
@@ -50,6 +51,9 @@ class Surroundings(Protocol):
 
     def free(self, folder: Path) -> int:
         """Bytes. Raises OSError."""
+
+    async def firmware(self, interface: str, driver: str, address: str) -> Firmware:
+        """Of a network card; `address`: of the PCI device, "" for none."""
 
 
 class Real:
@@ -82,6 +86,9 @@ class Real:
     def free(self, folder: Path) -> int:
         room = os.statvfs(folder)
         return room.f_bavail * room.f_frsize
+
+    async def firmware(self, interface: str, driver: str, address: str) -> Firmware:
+        return await Versions().of(interface, driver, address)
 
 
 def knock(address: str, port: int) -> Door:

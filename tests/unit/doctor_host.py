@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from laid_tree import lay
 
 from strixd.doctor.examine import examine
 from strixd.doctor.facts import Door
@@ -14,11 +17,13 @@ from strixd.doctor.finding import Finding
 from strixd.doctor.gather import Scene
 from strixd.errors import Unavailable
 from strixd.host.crossing import Sight
-from strixd.ports import Link, Way
+from strixd.ports import Firmware, Link, Way
 
 GIB = 1 << 30
+CASES = Path(__file__).parents[1] / "cases"
 CARD = "enp194s0np0"
 ARGUMENTS = "iommu=pt pci=realloc pcie_aspm=off amdgpu.gttsize=126976 ttm.pages_limit=32505856"
+CARD_PCI, PORT = "sys/devices/pci0/0000:c2:00.0", "sys/class/infiniband/irdma0/ports/1"
 NET, DRM, PROC = f"sys/class/net/{CARD}", "sys/class/drm/card1/device", "proc/77"
 DIGEST = "sha256:" + "ab" * 32
 RCCL = "opt/rocm/lib/librccl.so.1.0"
@@ -60,13 +65,6 @@ FILES = {
     "sys/module/amdgpu/parameters/gttsize": "126976\n",
     "sys/module/ttm/parameters/pages_limit": "32505856\n",
     f"{NET}/address": "b4:96:91:00:00:01\n",
-    f"{NET}/speed": "50000\n",
-    f"{NET}/carrier_changes": "4\n",
-    **{
-        f"{NET}/statistics/{way}_{what}": "0\n"
-        for way in ("rx", "tx")
-        for what in ("bytes", "packets", "errors", "dropped")
-    },
     "sys/fs/selinux/enforce": "1",
     "sys/fs/cgroup/strixd.slice/strixd-workload.slice/strixd-ray.service/cgroup.procs": "77\n",
     "dev/kfd": "",
@@ -94,7 +92,7 @@ case "$*" in
 esac
 exec /bin/cat "$0.out"
 """
-RESOURCES = ("cmdline", "firewall", "network", "memory", "image", "ray", "vllm")
+RESOURCES = ("cmdline", "firewall", "network", "fabric", "memory", "image", "ray", "vllm")
 
 
 def resource(name: str) -> dict[str, Any]:
@@ -129,16 +127,17 @@ class Around:
     told: dict[str, Any] | None = field(default_factory=healthy_status)
     trouble: str = ""
     room: int = 500 * GIB
+    card: Firmware = Firmware("4.91 0x8001fa1c 1.3909.0", "ICE OS Default Package 1.3.36.0", safe_mode=False)  # noqa: RUF009 - it is frozen
 
     def links(self) -> tuple[Link, ...]:
         return (self.link, *self.others)
 
     def sight(self, way: Way, peer: str) -> Sight:
-        assert {way.source, peer} == {"192.168.100.1", "192.168.100.2"}
+        assert way.source != peer
         return self.seen
 
     def knock(self, address: str, port: int) -> Door:
-        assert (address, port) in (("192.168.100.2", 23000), ("192.168.100.1", 6379))
+        assert port == (6379 if address == "192.168.100.1" else 23000)
         return self.door
 
     def clock(self, address: str) -> float | None:
@@ -157,6 +156,10 @@ class Around:
         assert folder.exists()
         return self.room
 
+    async def firmware(self, interface: str, driver: str, address: str) -> Firmware:
+        assert (driver, address) == ("ice", "0000:c2:00.0")
+        return self.card
+
 
 class Laid:
     """The host. What is wrong with it is laid by the methods, before it is examined."""
@@ -164,6 +167,7 @@ class Laid:
     def __init__(self, root: Path, bin_: Path) -> None:
         self.root, self.bin = root, bin_
         self.around = Around()
+        lay(root / "sys", tomllib.loads((CASES / "link/cases.toml").read_text())["trees"]["e810"])
         for name, text in FILES.items():
             self.lay(name, text)
         self.link("etc/systemd/system/sleep.target", "/dev/null")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from doctor_host import DRM, Laid
+from doctor_host import DRM, NET, Laid
 
 from strixd.doctor.causes import EXPLAINS, marked
 from strixd.doctor.checks import CHECKS
@@ -22,7 +22,9 @@ def test_three_independent_faults_are_all_found_and_each_has_what_follows_from_i
     """A BIOS that keeps half of the memory; no cable, and so no peer and no token; a full disk."""
     laid.lay(f"{DRM}/mem_info_vram_total", str(64 << 30))
     laid.linked(carrier=False)
+    laid.lay(f"{NET}/carrier", "0\n")
     laid.condition("network", "blocked", "no carrier on enp194s0np0")
+    laid.condition("fabric", "blocked", "no carrier on enp194s0np0")
     laid.condition("ray", "waiting", "halo2 has not joined")
     laid.condition("vllm", "waiting", "Ray is not ok")
     laid.around.door, laid.around.ahead, laid.around.trouble = "silent", None, "connection refused"
@@ -35,7 +37,7 @@ def test_three_independent_faults_are_all_found_and_each_has_what_follows_from_i
         "carrier",
         "disk",
     }
-    followers = {"crossing", "network", "ports", "clock", "ray", "members", "image-digest", "model"}
+    followers = {"rdma", "fabric", "crossing", "network", "ports", "clock", "ray", "members", "image-digest", "model"}
     assert {name: each.follows for name, each in findings.items() if each.follows} == dict.fromkeys(
         followers, "carrier"
     )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from strixd.doctor.checks.daemon import resource
-from strixd.doctor.facts import Crossed, Door, Doors, Lowered, Own, Signal
+from strixd.doctor.facts import Crossed, Door, Doors, Lowered, Own
 from strixd.doctor.finding import Check, Judged
 from strixd.fabric import OWN_NETWORK, Pick, overlap
 from strixd.host.crossing import Sight
-from strixd.ports import Link
+from strixd.ports import Card, Link
 from strixd.resources import mtu as mtus
 
-SLOW = 10_000
-"""Mbit/s: below that the link holds every token up."""
+SLOW, LANES = 10.0, 40.0
+"""Gb/s: below that a link holds every token up; both lanes of a Thunderbolt cable together."""
 OFTEN = 20
 """Changes of carrier since boot, and HOURLY in the mean, from which on a link counts as flapping. Setting it up takes
 two to six."""
@@ -37,22 +37,25 @@ def carrier(pick: Pick) -> Judged | None:
     return Judged("fault", f"no carrier on {pick.link.name}", mend)
 
 
-def speed(pick: Pick, signal: Signal | None) -> Judged | None:
-    """A Thunderbolt link states none here."""
-    if pick.link is None or signal is None or not (signal.speed and pick.link.carrier):
+def speed(hardware: Card | None) -> Judged | None:
+    """Thunderbolt can be negotiated to half its rate."""
+    if hardware is None or not (hardware.speed and hardware.carrier):
         return None
-    read = f"{signal.speed / 1000:g} Gbit/s on {pick.link.name}"
-    mend = f"ethtool {pick.link.name} shows what both ends offer; another cable or port"
-    return Judged("warning", read, mend) if signal.speed < SLOW else Judged("ok", read)
+    least = LANES if hardware.thunderbolt else SLOW
+    read, wanted = f"{hardware.speed:g} Gb/s on {hardware.interface}", f"{least:g} Gb/s or more"
+    mend = "another cable or port; is the cable rated for it?"
+    return Judged("warning", read, mend, wanted) if hardware.speed < least else Judged("ok", read, "", wanted)
 
 
-def flaps(pick: Pick, signal: Signal | None) -> Judged | None:
-    if pick.link is None or signal is None:
+def flaps(hardware: Card | None, uptime: float) -> Judged | None:
+    if hardware is None:
         return None
-    hours = signal.up / 3600
-    read = f"the carrier of {pick.link.name} has changed {signal.changes} times, {hours:.1f} h after boot"
-    if signal.changes > OFTEN and signal.changes > HOURLY * hours:
-        return Judged("warning", read, f"journalctl -k -b -g {pick.link.name}; another cable; is the plug seated?")
+    if hardware.changes is None:
+        return Judged("unknown", f"the changes of the carrier of {hardware.interface} cannot be read")
+    hours = uptime / 3600
+    read = f"the carrier of {hardware.interface} has changed {hardware.changes} times, {hours:.1f} h after boot"
+    if hardware.changes > OFTEN and hardware.changes > HOURLY * hours:
+        return Judged("warning", read, f"journalctl -k -b -g {hardware.interface}; another cable; is the plug seated?")
     return Judged("ok", read)
 
 
@@ -133,7 +136,7 @@ CHECKS = (
         "speed",
         "link",
         speed,
-        "10 Gbit/s or more",
+        "the rate that card and cable are made for",
         "every token crosses the link several times for each layer",
         doubt="ok",
     ),

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from strixd import fabric, fence
 from strixd.config import Node
-from strixd.doctor.facts import Clocks, Crossed, Door, Doors, Lowered, Own, Signal
+from strixd.doctor.facts import Clocks, Crossed, Door, Doors, Lowered, Own
 from strixd.doctor.gather import Scene
 from strixd.doctor.read.programs import output
 from strixd.fabric import Fabric, Pick
 from strixd.host.files import read_text
-from strixd.host.link import counters
-from strixd.ports import Link, Way
+from strixd.host.hardware import SysfsCards
+from strixd.ports import Card, Link, Way
 from strixd.resources import mtu
 
 T = TypeVar("T")
@@ -25,19 +26,16 @@ def pick(own: Own, links: tuple[Link, ...]) -> Pick:
     return fabric.pick(Fabric(node.interface, node.mac, node.driver), links, management=own.config.fabric.management)
 
 
-def signal(scene: Scene, pick: Pick) -> Signal | None:
-    """None without a link. `speed` is an error for drivers that have none, and -1 without carrier
-    (ABI/testing/sysfs-class-net)."""
+def hardware(scene: Scene, pick: Pick) -> Card | None:
+    """None without a link."""
     if pick.link is None:
         return None
-    folder = scene.path(f"/sys/class/net/{pick.link.name}")
-    counted = counters(folder)
-    try:
-        speed = int((folder / "speed").read_text())
-    except (OSError, ValueError):
-        speed = 0
-    up = float(scene.path("/proc/uptime").read_text().split()[0])
-    return Signal(max(0, speed), counted.carrier_changes if counted else 0, up)
+    return asyncio.run(SysfsCards(scene.path("/sys"), scene.around.firmware).card(pick.link.name))
+
+
+def uptime(scene: Scene) -> float:
+    """Seconds since the host has booted."""
+    return float(scene.path("/proc/uptime").read_text().split()[0])
 
 
 def lowered(scene: Scene) -> Lowered:
