@@ -24,7 +24,7 @@ _LINKED = (
     "clock",
 )
 _INSIDE = ("devices", "memlock", "shared-memory", "rccl", "ray", "members", "model")
-_ALONE = ("daemon", "nic-firmware", "firewall", "image", "disk")
+_ALONE = ("daemon", "nic-firmware", "card", "firewall", "image", "disk")
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "settings": (*_ALONE, *_KERNEL, *_CARD, *_LINKED, *_INSIDE, *_SERVED),
     "daemon": ("network", "fabric", "firewall", "memory", "image", "image-digest", "members", "ray"),
