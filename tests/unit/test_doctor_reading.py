@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 import struct
+import subprocess
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -18,9 +20,11 @@ from recorded_door import RecordedDoor, served
 
 from strixd.doctor import surroundings
 from strixd.doctor.examine import Examination, examine
+from strixd.doctor.facts import Inside
 from strixd.doctor.finding import Finding, Unread
 from strixd.doctor.gather import Reader, Scene, gather
 from strixd.doctor.known import known, older, same
+from strixd.doctor.read.container import LOOK, read_look
 from strixd.doctor.screen import screen
 from strixd.errors import ConfigError, Rejected, Unavailable
 
@@ -138,6 +142,42 @@ def test_one_completion(status: int, body: bytes, trouble: str) -> None:
         url = f"http://127.0.0.1:{server.server_port}"
         assert surroundings.complete(url, "tiny", "key") == trouble
     assert asked == [("/v1/completions", "tiny", "Bearer key")]
+
+
+# In the container
+
+
+def look(*devices: Path | str) -> Inside:
+    """As podman runs it in the container, here."""
+    command = ["bash", "-c", LOOK, "bash", *map(str, devices)]
+    return read_look(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def test_devices_are_opened_and_none_is_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("kept")
+    found = look("/dev/null", tmp_path / "none", tmp_path / "file", tmp_path)
+    none = "it is not in the container"
+    assert found.devices == {"/dev/null": "", str(tmp_path / "none"): none, str(tmp_path / "file"): none}
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "kept"
+    assert 0 < found.shm_free <= found.shm
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device")
+def test_a_device_that_may_not_be_opened_says_why(tmp_path: Path) -> None:
+    """A device number that no driver has: whoever opens it is told so, root too."""
+    device = tmp_path / "device"
+    try:
+        os.mknod(device, 0o600 | stat.S_IFCHR, os.makedev(0, 4711))
+    except PermissionError:
+        pytest.skip("no devices can be made here")
+    assert look(device).devices[str(device)] in ("No such device or address", "Permission denied", "No such device")
+
+
+@pytest.mark.parametrize("text", ["", "memlock\nshm 1 2\n", "memlock many\nshm 1 2\n", "shm 1 2\n"])
+def test_what_the_container_does_not_say_is_not_known(text: str) -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_look(text)
 
 
 # Versions

@@ -16,18 +16,18 @@ from strixd.host.files import read_text
 from strixd.probe.vitals import is_rank
 from strixd.resources import image, ray
 
-_LOOK = """
+LOOK = """
 echo memlock $(ulimit -l)
 echo shm $(df -B1 --output=size,avail /dev/shm | tail -1)
 for device; do
     for one in $(if [ -d "$device" ]; then find "$device" -type c; else echo "$device"; fi); do
-        words=$( { : <> "$one"; } 2>&1 ) || true
+        if [ -c "$one" ]; then words=$( { : <> "$one"; } 2>&1 ); else words="it is not in the container"; fi
         echo "device $one ${words##*: }"
     done
 done
 """
 """In bash, since an image may have no other Python than that of its profile. Opening for reading and writing is what
-ROCm and libibverbs do; the device is closed at once."""
+ROCm and libibverbs do; the device is closed at once. What is no device is not opened: that would make a file there."""
 _COLLECTIVE = re.compile(r"/\S*/lib(?:rccl|nccl)\.so[\w.]*$")
 _TRANSPORT = b"NET/IB"
 """The name under which NCCL and RCCL log their RDMA transport (src/transport/net_ib.cc)."""
@@ -43,7 +43,7 @@ def inside(scene: Scene, own: Own, unit: str) -> Inside:
     if unit != "active":
         raise Unavailable(f"{ray.NAME}.service is {unit}: the container cannot be looked into")
     there = [device for device in own.config.image.devices if scene.path(device).exists()]
-    return read_look(output("podman", "exec", ray.NAME, "bash", "-c", _LOOK, "bash", *there))
+    return read_look(output("podman", "exec", ray.NAME, "bash", "-c", LOOK, "bash", *there))
 
 
 def read_look(text: str) -> Inside:
