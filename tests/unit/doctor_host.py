@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from laid_tree import lay
-
 from strixd.doctor.examine import examine
 from strixd.doctor.facts import Door
 from strixd.doctor.finding import Finding
@@ -18,6 +16,7 @@ from strixd.doctor.gather import Scene
 from strixd.errors import Unavailable
 from strixd.host.crossing import Sight
 from strixd.ports import Firmware, Link, Way
+from tests.laid_tree import lay
 
 GIB = 1 << 30
 CASES = Path(__file__).parents[1] / "cases"
