@@ -23,9 +23,14 @@ _IN_NAME = re.compile(r"(?<=\benx)[0-9a-f]{12}\b")
 _IPV4 = re.compile(r"(?<!\d)(?<!\d\.)\d{1,3}(?:\.\d{1,3}){3}(?!\d)")
 _IPV6 = re.compile(r"(?<!\w)(?<!::)(?:[0-9A-Fa-f]{0,4}:){2,8}(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4})(?!\w)")
 """What is none (a time of day, a name of C++) is told apart by Python's own reading of it."""
-_GUID = re.compile(r"(?<![\w:])[0-9A-Fa-f]{4}(?::[0-9A-Fa-f]{4}){3}(?![\w:])|\b0x[0-9A-Fa-f]{16}\b")
-"""Of RDMA devices: made from the MAC."""
-_UUID = re.compile(r"(?<![\w-])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![\w-])|(?<!\w)[0-9a-f]{32}(?!\w)")
+_GUID = re.compile(
+    r"(?<![\w:])[0-9A-Fa-f]{4}(?::[0-9A-Fa-f]{4}){3}(?![\w:])|\b0x[0-9A-Fa-f]{16}\b|\beui\.[0-9A-Fa-f]{16,32}\b"
+)
+"""Of RDMA devices (made from the MAC) and of disks."""
+_UUID = re.compile(
+    r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![0-9A-Fa-f])"
+    r"|(?<![0-9A-Za-z])[0-9a-f]{32}(?![0-9A-Za-z])"
+)
 """Disks, profiles, boots, and the machine id; not digests of images, which are longer."""
 _SERIAL = re.compile(r"(?i)(serial(?: ?(?:number|no\.?))?\W{1,3})(?!console|port|8250|driver|\[masked)([\w./-]{4,})")
 

@@ -138,11 +138,12 @@ class Denials:
 @dataclass(frozen=True, slots=True)
 class Library:
     """A collective library that a rank has loaded. `targets`: those GPU targets of this host that its bytes name;
-    `transport`: whether they name the RDMA transport."""
+    `transport`: whether they name the RDMA transport; `compressed`: whether GPU code in it may be, names and all."""
 
     path: str
     targets: tuple[str, ...]
     transport: bool
+    compressed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

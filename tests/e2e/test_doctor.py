@@ -17,7 +17,7 @@ pytestmark = pytest.mark.lab
 
 LONGEST = 10.0
 """Seconds that doctor itself reports."""
-ON_ANY_MACHINE = ("settings", "carrier", "address", "mtu", "crossing", "ports", "container", "shared-memory", "clock")
+ON_ANY_MACHINE = ("settings", "carrier", "address", "mtu", "crossing", "ports", "container", "shared-memory")
 
 
 def look(cluster: Cluster, host: Host) -> dict[str, Any]:
@@ -36,9 +36,7 @@ def test_a_healthy_host_has_no_fault(serving: Cluster) -> None:
     for host in serving.hosts:
         told = look(serving, host)
         assert faults(told) == {}, host.name
-        amiss = {name: told["findings"][name]["read"] for name in ON_ANY_MACHINE if _known(told, name) != "ok"}
-        # A lab host's clock is the machine's, and no time server sets it there.
-        assert {name for name in amiss if name != "clock"} == set(), amiss
+        assert {name: told["findings"][name]["read"] for name in ON_ANY_MACHINE if _known(told, name) != "ok"} == {}
         assert told["exitStatus"] < 2
     assert _known(look(serving, serving.head), "model") == "ok"
 

@@ -68,9 +68,9 @@ def lay_in_place(host: Host, file: str, text: str) -> None:
         (
             "rdma",
             "infiniband/irdma0/ports/1/gids/1",
-            "0000:0000:0000:0000:0000:ffff:c0a8:6401",
-            "fe80::",
-            "none of its",
+            GID,
+            "fe80:0000:0000:0000:0000:0000:0000:0001",
+            "in none of its",
         ),
     ],
 )

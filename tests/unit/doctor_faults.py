@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
-from doctor_host import DRM, PORT, PROC, RCCL, Laid
+from doctor_host import DIGEST, DRM, PORT, PROC, RCCL, Laid
 
-from strixd.ports import Link
+from strixd.ports import Link, Member, RayReport
+from strixd.resources import members
 
 
 def running(laid: Laid, line: str) -> None:
@@ -101,6 +102,14 @@ def three_nodes(laid: Laid, fabric: str = "") -> None:
 
 def three_nodes_with_dscp(laid: Laid) -> None:
     three_nodes(laid, "[fabric]\ndscp = 26\n")
+
+
+def other_image(laid: Laid) -> None:
+    """In the words of the head's Ray."""
+    peers = tuple(members.Peer(name, "worker", f"192.168.100.{n}", 1) for n, name in ((1, "halo1"), (2, "halo2")))
+    listed = tuple(Member(peer.name, peer.address, True, 1, {"digest": "sha256:other"}) for peer in peers)
+    why = members.lacking(peers, members.Own("halo1", DIGEST, "s", "v"), RayReport(1.0, members=listed))
+    laid.condition("ray", "waiting", why)
 
 
 DENIAL = 'avc:  denied  { read write } for pid=9 comm="bash" name="kfd" scontext=system_u:system_r:container_t:s0\n'

@@ -215,6 +215,8 @@ def cleaned(*lines: str) -> list[str]:
         ("B4-96-91-00-00-01 is b4:96:91:00:00:01", "<mac-1> is <mac-1>"),
         ("0x001122fffe334455 0011:22ff:fe33:4455", "<guid-1> <guid-2>"),
         ("root=UUID=0a1b2c3d-0001-4002-8003-aabbccddeeff", "root=UUID=<id-1>"),
+        ("rd.luks.uuid=luks-0a1b2c3d-0001-4002-8003-aabbccddeeff", "rd.luks.uuid=luks-<id-1>"),
+        ("nvme-eui.0025385b71b0c1d2 wwn-0x5002538e00000001", "nvme-<guid-1> wwn-<guid-2>"),
         ("Serial Number: 4711XYZ9 of SN12", "Serial Number: [masked] of <serial-1>"),
     ],
 )

@@ -64,8 +64,12 @@ def rccl(libraries: Libraries, graphics: Graphics, inside: Inside) -> Judged | N
     if not libraries.loaded:
         return Judged("warning", f"{libraries.ranks} ranks, and none has loaded librccl or libnccl", _IMAGE)
     for library in libraries.loaded:
-        if missing := [each for each in graphics.targets if each not in library.targets]:
-            return Judged("fault", f"{library.path} knows nothing of {', '.join(missing)}", _IMAGE)
+        missing = ", ".join(each for each in graphics.targets if each not in library.targets)
+        if missing and library.compressed:
+            mend = 'NCCL_DEBUG = "INFO" in [image] environment makes it tell in strixd-cli logs ray'
+            return Judged("unknown", f"{library.path}: whether it knows {missing} is in compressed code", mend)
+        if missing:
+            return Judged("fault", f"{library.path} knows nothing of {missing}", _IMAGE)
     if len(libraries.loaded) > 1:
         return Judged("warning", f"several are loaded: {', '.join(each.path for each in libraries.loaded)}", _IMAGE)
     (library,) = libraries.loaded

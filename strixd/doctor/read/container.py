@@ -31,6 +31,8 @@ ROCm and libibverbs do; the device is closed at once. What is no device is not o
 _COLLECTIVE = re.compile(r"/\S*/lib(?:rccl|nccl)\.so[\w.]*$")
 _TRANSPORT = b"NET/IB"
 """The name under which NCCL and RCCL log their RDMA transport (src/transport/net_ib.cc)."""
+_COMPRESSED = b"CCOB"
+"""With which clang begins a compressed bundle of GPU code (--offload-compress)."""
 
 
 def unit() -> str:
@@ -94,4 +96,4 @@ def _library(name: str, path: Path, targets: tuple[str, ...]) -> Library:
     """Its device code is made for targets by name; a hundred megabytes are searched in a tenth of a second."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         known = tuple(target for target in targets if content.find(target.encode()) >= 0)
-        return Library(name, known, content.find(_TRANSPORT) >= 0)
+        return Library(name, known, content.find(_TRANSPORT) >= 0, content.find(_COMPRESSED) >= 0)
