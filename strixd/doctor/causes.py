@@ -63,7 +63,7 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
 
 def marked(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """With causes and what follows from them, in however many steps. Faults come first, then warnings, each in the
-    order of the layers; what is not known explains nothing, and a warning no fault."""
+    order of the layers; what is not known explains nothing, and a warning explains only warnings."""
     follows: dict[str, str] = {}
     for verdict in ("fault", "warning"):
         for one in findings:
@@ -75,7 +75,7 @@ def marked(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
 
 def _after(cause: Finding, findings: tuple[Finding, ...]) -> set[str]:
     """What follows from it, by way of such as are wrong themselves: later findings, and what is not known anywhere."""
-    graver = ("ok", "fault") if cause.verdict == "warning" else ("ok",)
+    graver = ("ok", "fault", "unknown") if cause.verdict == "warning" else ("ok",)
     after = [*findings[findings.index(cause) + 1 :], *(each for each in findings if each.verdict == "unknown")]
     later = {each.name: each for each in after if each.verdict not in graver}
     reached: set[str] = set()

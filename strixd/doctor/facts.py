@@ -109,11 +109,9 @@ class Doors:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """`off`: seconds by which the peer's clock is ahead of ours, None when it does not say. `synchronized`: what this
-    host's systemd says of its own."""
+    """`off`: seconds by which the peer's clock is ahead of ours, None when it does not say."""
 
     off: Mapping[str, float | None]
-    synchronized: bool
 
 
 @dataclass(frozen=True, slots=True)

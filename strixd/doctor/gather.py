@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -84,5 +83,5 @@ def _read(reader: Reader, scene: Scene, futures: Mapping[str, Future[object]]) -
         return Unread(str(error), error.hint)
     except ImportError as error:  # a library that the package demands, and somebody has removed
         return Unread(str(error), f"dnf install python3-{error.name}")
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
+    except (OSError, ValueError) as error:
         return Unread(str(error) or repr(error), AS_ROOT if os.geteuid() else "")

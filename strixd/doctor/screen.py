@@ -46,13 +46,11 @@ def _finding(finding: Finding, width: int, paint: Paint) -> Iterator[str]:
 
 def _unknown(findings: list[Finding], width: int) -> Iterator[str]:
     """One thing that cannot be read is often the reason for several."""
-    for read in dict.fromkeys(each.read for each in findings):
-        alike = [each for each in findings if each.read == read]
+    for read, follows in dict.fromkeys((each.read, each.follows) for each in findings):
+        alike = [each for each in findings if (each.read, each.follows) == (read, follows)]
         yield from _wrapped(f"{', '.join(each.name for each in alike)}: {read}", width)
-        causes = dict.fromkeys(each.follows for each in alike if each.follows)
-        mends = dict.fromkeys(each.mend for each in alike if each.mend and not each.follows)
-        yield from (line for mend in mends for line in _wrapped(f"→ {mend}", width))
-        yield from (line for cause in causes for line in _wrapped(f"follows from {cause}: mend that first", width))
+        mends = {f"→ {each.mend}" for each in alike if each.mend} if not follows else {f"follows from {follows}"}
+        yield from (line for mend in sorted(mends) for line in _wrapped(mend, width))
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -246,7 +246,7 @@ CASES: dict[str, tuple[str, Verdict, Fault, str]] = {
     "memory limit": ("memory", "fault", lambda h: h.condition("memory", "held", "no limit in force"), "no limit"),
     "clocks apart": ("clock", "warning", lambda h: setattr(h.around, "ahead", -7.0), "halo2 is -7.0 s ahead"),
     "clocks far apart": ("clock", "fault", lambda h: setattr(h.around, "ahead", 4000.0), "+4000.0 s"),
-    "clock not set by anybody": ("clock", "warning", lambda h: h.says("timedatectl", "no\n"), "no time server"),
+    "clock not set by anybody": ("time-server", "warning", lambda h: h.says("timedatectl", "no\n"), "no time server"),
     "clock not told": ("clock", "unknown", lambda h: setattr(h.around, "ahead", None), "halo2 does not tell its time"),
     "Ray stuck": ("ray", "fault", lambda h: h.condition("ray", "stuck", "another cluster key"), "another cluster key"),
     "not joined": ("members", "fault", missing, "halo2 (192.168.100.2) has not joined"),

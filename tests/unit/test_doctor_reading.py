@@ -25,6 +25,7 @@ from strixd.doctor.finding import Finding, Unread
 from strixd.doctor.gather import Reader, Scene, gather
 from strixd.doctor.known import known, older, same
 from strixd.doctor.read.container import LOOK, read_look
+from strixd.doctor.read.programs import said
 from strixd.doctor.screen import screen
 from strixd.errors import ConfigError, Rejected, Unavailable
 
@@ -178,6 +179,11 @@ def test_a_device_that_may_not_be_opened_says_why(tmp_path: Path) -> None:
 def test_what_the_container_does_not_say_is_not_known(text: str) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         read_look(text)
+
+
+def test_a_program_that_hangs_is_named_and_not_what_it_was_told() -> None:
+    with pytest.raises(Unavailable, match=r"^sleep has not answered within 0.05 s$"):
+        said("sleep", "60", within=0.05)
 
 
 # Versions

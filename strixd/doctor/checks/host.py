@@ -11,12 +11,14 @@ LEAST, LITTLE = 1 * GIB, 10 * GIB
 APART, FAR = 2.0, 60.0
 """Seconds between two clocks that make logs hard to read, and that make certificates and tokens fail."""
 _MASK = "systemctl mask sleep.target suspend.target hibernate.target hybrid-sleep.target suspend-then-hibernate.target"
+_TIME = "timedatectl; chronyc sources; systemctl enable --now chronyd (here and there)"
 _AWAKE = ("ignore", "lock", "")
 
 
 def disk(rooms: Rooms) -> Judged:
     folder, least = min(rooms.free.items(), key=lambda each: each[1])
-    read = ", ".join(f"{size(free)} free at {path}" for path, free in rooms.free.items())
+    alike = {free: [path for path, each in rooms.free.items() if each == free] for free in rooms.free.values()}
+    read = "; ".join(f"{size(free)} free at {', '.join(paths)}" for free, paths in alike.items())
     if least >= LITTLE:
         return Judged("ok", read)
     mend = f"make room on the file system of {folder}: df -h; podman system df; du -sh {folder}/*"
@@ -27,14 +29,17 @@ def clock(clocks: Clocks) -> Judged:
     known = {name: off for name, off in clocks.off.items() if off is not None}
     read = "; ".join(f"{name} is {off:+.1f} s ahead of this host" for name, off in known.items())
     worst = max(map(abs, known.values()), default=0.0)
-    mend = "timedatectl; chronyc sources; systemctl enable --now chronyd (here and there)"
     if worst > APART:
-        return Judged("fault" if worst > FAR else "warning", read, mend)
-    if not clocks.synchronized:
-        return Judged("warning", f"no time server sets this host's clock; {read}".rstrip("; "), mend)
+        return Judged("fault" if worst > FAR else "warning", read, _TIME)
     if silent := [name for name, off in clocks.off.items() if off is None]:
         return Judged("unknown", f"{', '.join(silent)} does not tell its time (ICMP timestamp)", "date, here and there")
     return Judged("ok", read)
+
+
+def time_server(synchronized: bool) -> Judged:
+    if synchronized:
+        return Judged("ok", "systemd says that this host's clock is set by one")
+    return Judged("warning", "no time server sets this host's clock", _TIME)
 
 
 def sleep(sleeping: Sleeping) -> Judged:
@@ -62,6 +67,14 @@ CHECKS = (
         resource("memory"),
         "a memory limit for the model, in force",
         "without it a model may take the host's last memory, and sshd dies",
+    ),
+    Check(
+        "time-server",
+        "host",
+        time_server,
+        "a clock that is set by a time server",
+        "clocks that nobody sets drift apart",
+        doubt="ok",
     ),
     Check(
         "clock",

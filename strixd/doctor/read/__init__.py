@@ -1,1 +1,1 @@
-"""Each reader brings one fact, or raises OSError, ValueError, SubprocessError or a StrixdError: then it is unknown."""
+"""Each reader brings one fact, or raises OSError, ValueError or a StrixdError: then it is unknown."""

@@ -68,8 +68,12 @@ def doors(scene: Scene, own: Own) -> Doors:
 
 def clocks(scene: Scene, own: Own) -> Clocks:
     """Raises PermissionError but for root."""
-    off = dict(_each(own, lambda peer: scene.around.clock(str(peer.ip.ip))))
-    return Clocks(off, output("timedatectl", "show", "-P", "NTPSynchronized").strip() == "yes")
+    return Clocks(dict(_each(own, lambda peer: scene.around.clock(str(peer.ip.ip)))))
+
+
+def synchronized() -> bool:
+    """Whether a time server sets this host's clock, as systemd knows."""
+    return output("timedatectl", "show", "-P", "NTPSynchronized").strip() == "yes"
 
 
 def _each(own: Own, ask: Callable[[Node], T]) -> list[tuple[str, T]]:

@@ -15,7 +15,7 @@ ASK = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """`words`: what it complained of, "" for nothing."""
+    """`words`: what it complained of, on one line, "" for nothing."""
 
     status: int
     output: str
@@ -23,7 +23,7 @@ class Said:
 
 
 def said(*command: str, within: float = ASK) -> Said:
-    """Raises Unavailable when there is no such program, SubprocessError when it is late."""
+    """Raises Unavailable when there is no such program, or it is late."""
     environment = {**os.environ, "LC_ALL": "C"}
     try:
         done = subprocess.run(
@@ -31,9 +31,10 @@ def said(*command: str, within: float = ASK) -> Said:
         )
     except FileNotFoundError:
         raise Unavailable(f"no {command[0]} on this host") from None
-    return Said(
-        done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace").strip()[:500]
-    )
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{command[0]} has not answered within {within:g} s") from None
+    words = " ".join(done.stderr.decode(errors="replace").split())
+    return Said(done.returncode, done.stdout.decode(errors="replace"), words[:500])
 
 
 def output(*command: str, within: float = ASK) -> str:

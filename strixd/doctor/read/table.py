@@ -28,6 +28,7 @@ READERS: Mapping[str, Reader] = {
     "crossed": Reader(network.crossed, 8.0),
     "doors": Reader(network.doors),
     "clocks": Reader(network.clocks, 6.0),
+    "synchronized": Reader(network.synchronized),
     "unit": Reader(container.unit),
     "inside": Reader(container.inside, 7.0),
     "denials": Reader(container.denials),
