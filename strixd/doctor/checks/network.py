@@ -39,8 +39,12 @@ def carrier(pick: Pick) -> Judged | None:
 
 def speed(hardware: Card | None) -> Judged | None:
     """Thunderbolt can be negotiated to half its rate."""
-    if hardware is None or not (hardware.speed and hardware.carrier):
-        return None
+    if hardware is None or not hardware.carrier or not (hardware.speed or hardware.thunderbolt):
+        return None  # a link without carrier has no rate, and some drivers state none
+    if not hardware.speed:
+        return Judged(
+            "unknown", f"the rate of {hardware.interface} cannot be read", "boltctl list; journalctl -k -g thunderbolt"
+        )
     least = LANES if hardware.thunderbolt else SLOW
     read, wanted = f"{hardware.speed:g} Gb/s on {hardware.interface}", f"{least:g} Gb/s or more"
     mend = "another cable or port; is the cable rated for it?"

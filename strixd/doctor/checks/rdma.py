@@ -57,6 +57,8 @@ def rdma(hardware: Card | None, own: Own, orders: Orders) -> Judged | None:
     if hardware is None:
         return None
     verdict = _ladder(hardware, own, orders)
+    if (verdict.rdma.why or verdict.why) and _unread(hardware):
+        return Judged("unknown", verdict.why or verdict.rdma.why, verdict.hint or verdict.rdma.hint)
     if verdict.condition != "ok":
         return Judged("fault", verdict.why, verdict.hint or "strixd-cli config show")
     if not verdict.rdma.why:
@@ -67,8 +69,15 @@ def rdma(hardware: Card | None, own: Own, orders: Orders) -> Judged | None:
     return Judged("ok", read, "", "TCP: this link has no RDMA, or none is wanted")
 
 
+def _unread(card: Card) -> bool:
+    """Something that decides could not be read."""
+    return card.carrier is None or any("" in (each.transport, each.state, each.physical) for each in card.ports)
+
+
 def _could(card: Card, own: Own) -> bool:
-    if card.thunderbolt or own.config.fabric.kind in ("ethernet", "thunderbolt"):
+    """Nobody has said that it shall not."""
+    turned_off = own.config.image.environment.get(ladder.OFF, "0") != "0"
+    if card.thunderbolt or turned_off or own.config.fabric.kind in ("ethernet", "thunderbolt"):
         return False
     return bool(card.ports) or card.driver in RDMA_DRIVERS
 
