@@ -1,0 +1,63 @@
+"""What this host has at an address: the interface, its driver, and the RDMA device with the GID that carries it.
+
+Read from sysfs anew each time, by whole names: devices and indices move.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import ipaddress
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+SYS = Path("/sys")
+ROCE = "RoCE v2"
+_SIOCGIFADDR = 0x8915  # linux/sockios.h
+
+
+def interface(address: str) -> str:
+    """The one whose first IPv4 address this is, "" for none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_one:
+        for _, name in socket.if_nameindex():
+            with contextlib.suppress(OSError):  # it has none, or has gone
+                told = fcntl.ioctl(any_one, _SIOCGIFADDR, struct.pack("256s", name.encode()))
+                if socket.inet_ntoa(told[20:24]) == address:
+                    return name
+    return ""
+
+
+def driver(name: str, sys: Path = SYS) -> str:
+    """ "" for an interface without a device, or for none."""
+    with contextlib.suppress(OSError):
+        return (sys / "class/net" / name / "device/driver").readlink().name if name else ""
+    return ""
+
+
+def rdma(address: str, sys: Path = SYS) -> dict[str, Any] | None:
+    """{"device", "port", "gid"} of the port by which RDMA leaves from this address: RoCE v2 alone has a GID of it. None
+    where there is none, or its port is not active."""
+    wanted = ipaddress.ip_address(f"::ffff:{address}")
+    for port in sorted((sys / "class/infiniband").glob("*/ports/*")):
+        if not _text(port / "state").endswith("ACTIVE"):
+            continue
+        for index in _indices(port, wanted):
+            return {"device": port.parent.parent.name, "port": int(port.name), "gid": index}
+    return None
+
+
+def _indices(port: Path, wanted: ipaddress.IPv6Address | ipaddress.IPv4Address) -> Iterator[int]:
+    for path in sorted((port / "gids").glob("*"), key=lambda path: int(path.name)):
+        with contextlib.suppress(ValueError):
+            if ipaddress.ip_address(_text(path)) == wanted and _text(port / "gid_attrs/types" / path.name) == ROCE:
+                yield int(path.name)
+
+
+def _text(path: Path) -> str:
+    """ "" where it cannot be read: an empty place in the table says so by an error."""
+    with contextlib.suppress(OSError):
+        return path.read_text().strip()
+    return ""

@@ -1,0 +1,146 @@
+"""This end: lets the other one call, tells it what to do, and says what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from strixd.probe.link import card
+from strixd.probe.link.line import Line
+from strixd.probe.link.programs import ANY_ERROR, present, run, words
+from strixd.probe.link.streams import ping, pour
+
+ROUNDS, PING_SECONDS = 5000, 5.0
+STREAMS, POUR_SECONDS = 8, 5.0
+CALLS = 10.0  # seconds in which the other end must call for a measurement
+ANSWERS = 45.0  # seconds in which it must tell what came of one
+
+
+class Door:
+    """Where the other end calls: on one address, with one token."""
+
+    def __init__(self, address: str, end: float) -> None:
+        self.token = secrets.token_hex(16)
+        self._end = end
+        self._listener = socket.create_server((address, 0))
+        self.address, self.port = self._listener.getsockname()
+
+    def __enter__(self) -> Door:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+
+    def accept(self, use: str, seconds: float, alive: Callable[[], None] = lambda: None) -> Line:
+        """The next who calls for this with the right token; others are shown out. `alive` raises when nobody will."""
+        end = min(self._end, time.monotonic() + seconds)
+        while time.monotonic() < end:
+            alive()
+            self._listener.settimeout(min(0.5, max(0.001, end - time.monotonic())))
+            with contextlib.suppress(OSError):
+                if line := self._admitted(self._listener.accept()[0], use):
+                    return line
+        raise TimeoutError(f"the other end has not called within {seconds:g} s")
+
+    def _admitted(self, connection: socket.socket, use: str) -> Line | None:
+        line = Line(connection, self._end)
+        with contextlib.suppress(OSError):
+            said = line.hear(2.0)
+            if hmac.compare_digest(str(said.get("token")), self.token) and said.get("use") == use:
+                return line
+        connection.close()
+        return None
+
+
+class Measuring:
+    """The measurements, over the line to the other end and the door by which it calls."""
+
+    def __init__(self, door: Door, line: Line, peer: str) -> None:
+        self._door = door
+        self._line = line
+        self._peer = peer
+        self._orders = 0
+        self._theirs = line.hear(CALLS)
+
+    def one(self, what: str) -> dict[str, Any]:
+        """What came of it, or why nothing did. Raises OSError when the line is broken: then nothing will."""
+        try:
+            return {"ping": self._ping, "stream": self._stream}.get(what, lambda: self._rdma(what))()
+        except ANY_ERROR as error:
+            self._order("nothing")
+            self._answer()
+            return {"failed": str(error)}
+
+    def end(self) -> None:
+        with contextlib.suppress(OSError):
+            self._order("end")
+
+    def _ping(self) -> dict[str, Any]:
+        with self._telling("echo"):
+            line = self._door.accept("echo", CALLS)
+            with line.connection as connection:
+                trips = ping(connection, ROUNDS, PING_SECONDS)
+        return {"tool": "strixd", "trips": [round(trip, 2) for trip in trips]}
+
+    def _stream(self) -> dict[str, Any]:
+        if "iperf3" in self._theirs["programs"] and "iperf3" in present():
+            return self._by("iperf3", None)
+        with self._telling("drain", streams=STREAMS) as told, contextlib.ExitStack() as stack:
+            calls = (self._door.accept("drain", CALLS).connection for _ in range(STREAMS))
+            pour([stack.enter_context(each) for each in calls], POUR_SECONDS)
+        return {"tool": "strixd", "bytes": told["bytes"], "seconds": told["seconds"]}
+
+    def _rdma(self, program: str) -> dict[str, Any]:
+        own = card.rdma(self._door.address)
+        lacking = [end for end, device in (("here", own), ("there", self._theirs["rdma"])) if not device]
+        if lacking:
+            return {"lacking": f"no active RoCE v2 port has this address {' and '.join(lacking)}"}
+        missing = [
+            end
+            for end, programs in (("here", present()), ("there", self._theirs["programs"]))
+            if program not in programs
+        ]
+        if missing:
+            return {"lacking": f"there is no {program} {' and '.join(missing)} (package perftest)"}
+        return self._by(program, own)
+
+    def _by(self, program: str, rdma: dict[str, Any] | None) -> dict[str, Any]:
+        self._order("listen", program=program)
+        port = int(self._answer()["port"])
+        return {"tool": program, "output": run(words(program, self._door.address, port, rdma=rdma, peer=self._peer))}
+
+    @contextlib.contextmanager
+    def _telling(self, do: str, **more: object) -> Iterator[dict[str, Any]]:
+        """What the other end says when it has done this is in the value afterwards."""
+        told: dict[str, Any] = {}
+        self._order(do, **more)
+        yield told
+        told.update(self._answer())
+
+    def _order(self, do: str, **more: object) -> None:
+        self._orders += 1
+        self._line.say({"order": self._orders, "do": do, **more})
+
+    def _answer(self) -> dict[str, Any]:
+        """To the newest order; one to an earlier order, which we gave up, is passed over."""
+        told = self._line.hear(ANSWERS)
+        while told.get("order") != self._orders:
+            told = self._line.hear(ANSWERS)
+        if "failed" in told:
+            raise ValueError(f"there: {told['failed']}")
+        return told
+
+
+def measure(job: dict[str, Any], door: Door, line: Line, say: Callable[[dict[str, Any]], None]) -> None:
+    """All that the job names, one after the other. Raises OSError when the other end has gone."""
+    peer = job["peer"]
+    with line.connection:
+        measuring = Measuring(door, line, peer["address"])
+        for what in job["measure"]:
+            say({"peer": peer["name"], "what": what, **measuring.one(what)})
+        measuring.end()

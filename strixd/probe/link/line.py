@@ -1,0 +1,58 @@
+"""A connection on which both ends talk in JSON objects, one a line. Nothing here waits for ever."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from typing import Any
+
+LONGEST = 1 << 20  # bytes of a message
+SILENCE = 10.0  # seconds in which one who measures must do something
+
+
+class Line:
+    """`end`: when its time is over, by time.monotonic(). Every method raises OSError."""
+
+    def __init__(self, connection: socket.socket, end: float) -> None:
+        self.connection = connection
+        self._end = end
+        self._text = bytearray()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.settimeout(SILENCE)
+
+    def say(self, message: dict[str, Any]) -> None:
+        self.connection.sendall(json.dumps(message).encode() + b"\n")
+
+    def hear(self, seconds: float = float("inf")) -> dict[str, Any]:
+        """The next message; TimeoutError when none comes in so many seconds."""
+        end = min(self._end, time.monotonic() + seconds)
+        while b"\n" not in self._text:
+            self.connection.settimeout(max(0.001, end - time.monotonic()))
+            self._take()
+        self.connection.settimeout(SILENCE)
+        line, _, rest = bytes(self._text).partition(b"\n")
+        self._text[:] = rest
+        return read(line)
+
+    def _take(self) -> None:
+        came = self.connection.recv(1 << 16)
+        if not came:
+            raise ConnectionResetError("the other end hung up")
+        self._text += came
+        if len(self._text) > LONGEST:
+            raise ConnectionAbortedError("the other end says too much")
+
+
+def read(line: bytes) -> dict[str, Any]:
+    try:
+        return dict(json.loads(line))
+    except (ValueError, TypeError, RecursionError):
+        raise ConnectionAbortedError("the other end talks nonsense") from None
+
+
+def greet(address: str, port: int, *, token: str, use: str, end: float) -> Line:
+    """Calls the end that listens, and says who is there and what this connection is for."""
+    line = Line(socket.create_connection((address, port), SILENCE), end)
+    line.say({"token": token, "use": use})
+    return line
