@@ -1,4 +1,4 @@
-"""Ray: the other end as a task, pinned to that node. It ends with us: Ray ends what a driver that has gone had begun."""
+"""Ray: the other end as a task, pinned to that node. It ends with us: with its driver Ray ends a task."""
 
 from __future__ import annotations
 

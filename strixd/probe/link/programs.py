@@ -17,6 +17,7 @@ from typing import Any
 
 LATENCY = ("-n", "5000")  # messages of 2 bytes, perftest's own size
 BANDWIDTH = ("-D", "6", "-f", "1", "-s", "65536", "-q", "8", "--report_gbits")  # 6 s, of which 4 are counted
+STREAMS = ("-P", "8", "-t", "5", "-J", "--connect-timeout", "3000")  # 5 s, the guide's number of streams
 AMOUNTS = {"ib_write_lat": LATENCY, "ib_send_lat": LATENCY, "ib_write_bw": BANDWIDTH}
 KNOWN = ("iperf3", *AMOUNTS)
 SECONDS = 30  # that one run may take, on either end
@@ -33,8 +34,8 @@ def present() -> list[str]:
 def words(program: str, address: str, port: int, *, rdma: dict[str, Any] | None = None, peer: str = "") -> list[str]:
     """The command; without `peer` that of the end that listens on `port` of `address`."""
     if program == "iperf3":
-        own = ["iperf3", "-p", str(port), "-B", address]
-        return [*own, "-c", peer, "-P", "8", "-t", "5", "-J", "--connect-timeout", "3000"] if peer else [*own, "-s", "-1"]
+        end = ["-c", peer, *STREAMS] if peer else ["-s", "-1"]
+        return ["iperf3", "-p", str(port), "-B", address, *end]
     assert rdma
     device = ["-d", str(rdma["device"]), "-i", str(rdma["port"]), "-x", str(rdma["gid"])]
     common = [program, *device, "-p", str(port), "-F", *AMOUNTS[program]]
@@ -42,7 +43,7 @@ def words(program: str, address: str, port: int, *, rdma: dict[str, Any] | None 
 
 
 def _only_here(program: str, address: str) -> list[str]:
-    """An older perftest (4.5) listens on all addresses, whatever it is told; the fence keeps that port to the fabric."""
+    """An older perftest (4.5) listens on all addresses; the fence keeps that port to the fabric all the same."""
     told = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=5, check=False)
     return ["--bind_source_ip", address] if "--bind_source_ip" in told.stdout + told.stderr else []
 

@@ -1,0 +1,52 @@
+"""bench link: this node and each of its peers, one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from strixd.bench import driver, history, scene
+from strixd.bench.plan import Wanted, jobs
+from strixd.bench.readings import Readings, Row, gather
+
+KEY = "link"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`at`: seconds since the epoch."""
+
+    at: float
+    readings: Readings
+    worse: tuple[history.Worse, ...]
+
+
+def measure(wanted: Wanted, socket: str, tell: Callable[[str], None]) -> Outcome:
+    """`tell` is given what a person should know meanwhile. Raises StrixdError."""
+    here = scene.read(socket)
+    said = [message for job in jobs(here, wanted) for message in _asked(job, tell)]
+    readings = gather(said, here.tcp)
+    run, earlier = history.Run(time.time(), KEY, values(readings.rows)), history.load()
+    history.keep(run, earlier)
+    return Outcome(run.at, readings, history.worse(run, earlier))
+
+
+def _asked(job: dict[str, Any], tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    peer = job["peer"]["name"]
+    for message in driver.messages(job):
+        if "by_hand" in message:
+            tell(f"{peer} is no member of the Ray cluster now. To measure all the same, run there, as root, within")
+            tell(f"{message['seconds']:.0f} s: {message['by_hand']}")
+        else:
+            tell(f"{peer}: {message.get('what', 'failed')}")
+            yield message
+
+
+def values(rows: tuple[Row, ...]) -> dict[str, float]:
+    """By the names under which they are compared."""
+    named = [(f"{row.peer} {row.rung}", row) for row in rows]
+    latencies = {f"{which} latency ({row.latency_by}), µs": row.latency for which, row in named}
+    bandwidths = {f"{which} bandwidth ({row.bandwidth_by}), Gb/s": row.bandwidth for which, row in named}
+    return {name: value for name, value in (latencies | bandwidths).items() if value is not None}
