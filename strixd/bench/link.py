@@ -10,6 +10,7 @@ from typing import Any
 from strixd.bench import driver, history, scene
 from strixd.bench.plan import Wanted, jobs
 from strixd.bench.readings import Readings, Row, gather
+from strixd.errors import Rejected
 
 KEY = "link"
 
@@ -34,14 +35,18 @@ def measure(wanted: Wanted, socket: str, tell: Callable[[str], None]) -> Outcome
 
 
 def _asked(job: dict[str, Any], tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """One peer that cannot be measured keeps no other from it."""
     peer = job["peer"]["name"]
-    for message in driver.messages(job):
-        if "by_hand" in message:
-            tell(f"{peer} is no member of the Ray cluster now. To measure all the same, run there, as root, within")
-            tell(f"{message['seconds']:.0f} s: {message['by_hand']}")
-        else:
-            tell(f"{peer}: {message.get('what', 'failed')}")
-            yield message
+    try:
+        for message in driver.messages(job):
+            if "by_hand" in message:
+                tell(f"{peer} is not known as a member of the Ray cluster. To measure all the same, as root on {peer},")
+                tell(f"within {message['seconds']:.0f} s:  {message['by_hand']}")
+            else:
+                tell(f"{peer}: {message.get('what', 'failed')}")
+                yield message
+    except Rejected as error:
+        yield {"peer": peer, "failed": str(error)}
 
 
 def values(rows: tuple[Row, ...]) -> dict[str, float]:

@@ -92,7 +92,7 @@ async def ask(served: Served, body: bytes) -> load.Taken:
             return await _ask(served, body)
     except TimeoutError:
         raise Unavailable(f"{served.model} has not answered a request within {WITHIN:.0f} s", hint=LOGS) from None
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise Unavailable(f"{served.model} has not answered a request: {error}", hint=LOGS) from None
 
 
@@ -119,9 +119,9 @@ async def _events(reader: asyncio.StreamReader, began: float) -> load.Taken:
         event = line.removeprefix(b"data: ").strip() if line.startswith(b"data: ") else b""
         if event == b"[DONE]":
             break
-        told = json.loads(event) if event else {}
+        told = dict(json.loads(event)) if event else {}
         if "error" in told:
-            raise ValueError(str(told["error"].get("message", "an error without words"))[:200])
+            raise ValueError(complaint(event))
         first = first or (time.monotonic() - began if told.get("choices") else 0.0)
         made = (told.get("usage") or {}).get("completion_tokens", made)
     else:

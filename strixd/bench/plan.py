@@ -11,6 +11,8 @@ from strixd.errors import Refused
 THUNDERBOLT = "thunderbolt-net"  # the driver
 TCP = ("ping", "stream")
 RDMA = ("ib_write_lat", "ib_send_lat", "ib_write_bw")
+ROUNDS = 5000  # of the ping-pong
+STREAM = 5.0  # seconds of bandwidth by TCP
 SECONDS = 420.0  # for all measurements with one peer: three programs of 30 s, and a person who starts the other end
 
 
@@ -54,10 +56,13 @@ def jobs(scene: Scene, wanted: Wanted) -> Iterator[dict[str, Any]]:
     measure = (*(TCP if wanted.rung != "rdma" else ()), *(RDMA if wanted.rung in ("", "rdma") else ()))
     for peer in scene.peers:
         yield {
+            "node": scene.node,
             "address": scene.address,
             "peer": {"name": peer.name, "address": peer.address},
             "ray": peer.joined,
             "measure": list(measure),
+            "rounds": ROUNDS,
+            "stream": STREAM,
             "force": wanted.force,
             "seconds": SECONDS,
         }

@@ -41,11 +41,12 @@ class Readings:
 def gather(messages: Iterable[Mapping[str, Any]], tcp: str) -> Readings:
     """`tcp`: what TCP over this link is called."""
     rows: dict[tuple[str, str], Row] = {}
-    lacking, failed = [], []
+    lacking: dict[tuple[str, str], list[str]] = {}
+    failed = []
     for message in messages:
         peer, what = str(message["peer"]), str(message.get("what", ""))
         if "lacking" in message:
-            lacking.append(f"{peer}: {what}: {message['lacking']}")
+            lacking.setdefault((peer, str(message["lacking"])), []).append(what)
         elif "failed" in message:
             failed.append(": ".join(filter(None, (peer, _WORDS.get(what, what), str(message["failed"])))))
         elif what:
@@ -54,7 +55,8 @@ def gather(messages: Iterable[Mapping[str, Any]], tcp: str) -> Readings:
                 rows[key] = _filled(rows.get(key, Row(*key)), message)
             except (ValueError, LookupError, TypeError) as error:
                 failed.append(f"{peer}: {_WORDS.get(what, what)}: cannot read what it wrote: {error}")
-    return Readings(tuple(rows.values()), tuple(lacking), tuple(failed))
+    told = (f"{peer}: {', '.join(whats)}: {why}" for (peer, why), whats in lacking.items())
+    return Readings(tuple(rows.values()), tuple(told), tuple(failed))
 
 
 def _rung(what: str, tcp: str) -> str:

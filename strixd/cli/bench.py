@@ -34,11 +34,11 @@ def _wanted(asked: Asked) -> Wanted:
 
 
 def _link(asked: Asked, wanted: Wanted) -> int:
-    """Status 1 when something failed; that a tool is not there is no failure."""
+    """Status 1 when something failed, or nothing could be measured; that a tool is not there is no failure."""
     outcome = link.measure(wanted, asked.socket, _tell)
     lines = table.link_lines(outcome)
     say(json.dumps(table.link_json(outcome), indent=2) if asked.has("--json") else "\n".join(lines))
-    return 1 if outcome.readings.failed else 0
+    return 1 if outcome.readings.failed or not outcome.readings.rows else 0
 
 
 def _model(asked: Asked) -> int:

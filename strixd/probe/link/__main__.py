@@ -42,7 +42,8 @@ def main() -> int:
 
 
 def work(job: dict[str, Any]) -> int:
-    """The whole job: {"address", "peer": {"name", "address"}, "ray", "measure", "force", "seconds"}."""
+    """The whole job: {"node", "address", "peer": {"name", "address"}, "ray", "measure", "rounds", "stream": seconds,
+    "force", "seconds"}."""
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     peer = job["peer"]
     try:
@@ -62,7 +63,7 @@ def say(message: dict[str, Any]) -> None:
 def _refuse_beside_a_model(job: dict[str, Any]) -> None:
     processes = Processes()
     if not job["force"] and (processes.count() or processes.serving):
-        raise InterruptedError("processes of a model run on this node")
+        raise InterruptedError("processes of a model run on this node; --force measures all the same")
 
 
 @contextlib.contextmanager

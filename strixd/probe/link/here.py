@@ -15,8 +15,8 @@ from strixd.probe.link.line import Line
 from strixd.probe.link.programs import ANY_ERROR, present, run, words
 from strixd.probe.link.streams import ping, pour
 
-ROUNDS, PING_SECONDS = 5000, 5.0
-STREAMS, POUR_SECONDS = 8, 5.0
+PING = 5.0  # seconds that all round trips may take
+STREAMS = 8  # as the guide's iperf3 has
 CALLS = 10.0  # seconds in which the other end must call for a measurement
 ANSWERS = 45.0  # seconds in which it must tell what came of one
 
@@ -60,10 +60,11 @@ class Door:
 class Measuring:
     """The measurements, over the line to the other end and the door by which it calls."""
 
-    def __init__(self, door: Door, line: Line, peer: str) -> None:
+    def __init__(self, job: dict[str, Any], door: Door, line: Line) -> None:
+        self._job = job
+        self._peer = job["peer"]
         self._door = door
         self._line = line
-        self._peer = peer
         self._orders = 0
         self._theirs = line.hear(CALLS)
 
@@ -84,7 +85,7 @@ class Measuring:
         with self._telling("echo"):
             line = self._door.accept("echo", CALLS)
             with line.connection as connection:
-                trips = ping(connection, ROUNDS, PING_SECONDS)
+                trips = ping(connection, self._job["rounds"], PING)
         return {"tool": "strixd", "trips": [round(trip, 2) for trip in trips]}
 
     def _stream(self) -> dict[str, Any]:
@@ -92,27 +93,28 @@ class Measuring:
             return self._by("iperf3", None)
         with self._telling("drain", streams=STREAMS) as told, contextlib.ExitStack() as stack:
             calls = (self._door.accept("drain", CALLS).connection for _ in range(STREAMS))
-            pour([stack.enter_context(each) for each in calls], POUR_SECONDS)
+            pour([stack.enter_context(each) for each in calls], self._job["stream"])
         return {"tool": "strixd", "bytes": told["bytes"], "seconds": told["seconds"]}
 
     def _rdma(self, program: str) -> dict[str, Any]:
         own = card.rdma(self._door.address)
-        lacking = [end for end, device in (("here", own), ("there", self._theirs["rdma"])) if not device]
-        if lacking:
-            return {"lacking": f"no active RoCE v2 port has this address {' and '.join(lacking)}"}
-        missing = [
-            end
-            for end, programs in (("here", present()), ("there", self._theirs["programs"]))
-            if program not in programs
-        ]
-        if missing:
-            return {"lacking": f"there is no {program} {' and '.join(missing)} (package perftest)"}
+        if without := self._ends(bool(own), bool(self._theirs["rdma"])):
+            return {"lacking": f"no active RoCE v2 port has the address of the fabric on {without}"}
+        if without := self._ends(program in present(), program in self._theirs["programs"]):
+            return {"lacking": f"no {program} (package perftest) where Ray runs on {without}"}
         return self._by(program, own)
+
+    def _ends(self, here: bool, there: bool) -> str:
+        """The names of those ends that have not got it."""
+        return " and ".join(name for name, has in ((self._job["node"], here), (self._peer["name"], there)) if not has)
 
     def _by(self, program: str, rdma: dict[str, Any] | None) -> dict[str, Any]:
         self._order("listen", program=program)
         port = int(self._answer()["port"])
-        return {"tool": program, "output": run(words(program, self._door.address, port, rdma=rdma, peer=self._peer))}
+        return {
+            "tool": program,
+            "output": run(words(program, self._door.address, port, rdma=rdma, peer=self._peer["address"])),
+        }
 
     @contextlib.contextmanager
     def _telling(self, do: str, **more: object) -> Iterator[dict[str, Any]]:
@@ -138,9 +140,8 @@ class Measuring:
 
 def measure(job: dict[str, Any], door: Door, line: Line, say: Callable[[dict[str, Any]], None]) -> None:
     """All that the job names, one after the other. Raises OSError when the other end has gone."""
-    peer = job["peer"]
     with line.connection:
-        measuring = Measuring(door, line, peer["address"])
+        measuring = Measuring(job, door, line)
         for what in job["measure"]:
-            say({"peer": peer["name"], "what": what, **measuring.one(what)})
+            say({"peer": job["peer"]["name"], "what": what, **measuring.one(what)})
         measuring.end()

@@ -20,6 +20,7 @@ class Line:
         self._text = bytearray()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.settimeout(SILENCE)
+        _keep_alive(connection)
 
     def say(self, message: dict[str, Any]) -> None:
         self.connection.sendall(json.dumps(message).encode() + b"\n")
@@ -42,6 +43,13 @@ class Line:
         self._text += came
         if len(self._text) > LONGEST:
             raise ConnectionAbortedError("the other end says too much")
+
+
+def _keep_alive(connection: socket.socket) -> None:
+    """A host that has gone is noticed within 20 s, also where nothing is to be said for long."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 3), (socket.TCP_KEEPCNT, 3)):
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def read(line: bytes) -> dict[str, Any]:

@@ -15,16 +15,21 @@ WARM = 200  # round trips that are not counted: windows, caches and clocks of pr
 
 
 def ping(line: socket.socket, rounds: int, seconds: float) -> list[float]:
-    """Round trips in µs: so many, or fewer when time is up."""
-    trips: list[float] = []
+    """Round trips in µs: so many, or fewer when time is up, at least one."""
     end = time.monotonic() + seconds
-    while len(trips) < WARM + rounds and time.monotonic() < end:
+    _trips(line, WARM, end)
+    return _trips(line, rounds, end)
+
+
+def _trips(line: socket.socket, rounds: int, end: float) -> list[float]:
+    trips: list[float] = []
+    while not trips or (len(trips) < rounds and time.monotonic() < end):
         began = time.perf_counter_ns()
         line.sendall(b".")
         if not line.recv(1):
             raise ConnectionResetError("the other end hung up")
         trips.append((time.perf_counter_ns() - began) / 1000)
-    return trips[min(WARM, len(trips) // 2) :]
+    return trips
 
 
 def echo(line: socket.socket) -> None:
@@ -47,7 +52,7 @@ def pour(lines: Sequence[socket.socket], seconds: float) -> None:
 
 
 def drain(lines: Sequence[socket.socket]) -> tuple[int, float]:
-    """Bytes that came over all of them, and the seconds from the first to the last."""
+    """Bytes that came over all of them until each had no more, and the seconds that it took."""
     began = time.monotonic()
     with ThreadPoolExecutor(len(lines)) as pool:
         return sum(pool.map(_drained, lines)), time.monotonic() - began
