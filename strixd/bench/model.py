@@ -42,14 +42,20 @@ def measure(socket: str, tell: Callable[[str], None]) -> Outcome:
     served = target(told, API_KEY if Path(API_KEY).exists() else "")
     digest = image.report(read_text(image.REPORT)).digest
     levels = asyncio.run(levels_of(served, tell))
-    run, earlier = history.Run(time.time(), key(served.model, digest), load.values(levels)), history.load()
+    run = history.Run(time.time(), key(served.model, digest, over(told["model"])), load.values(levels))
+    earlier = history.load()
     history.keep(run, earlier)
     return Outcome(run.at, served.model, digest, levels, history.worse(run, earlier))
 
 
-def key(model: str, digest: str) -> str:
-    """Runs of another model or image are no measure for this one."""
-    return f"model {model} {digest}"
+def key(model: str, digest: str, over: str) -> str:
+    """Runs of another model or image, or over another rung, are no measure for this one."""
+    return f"model {model} {digest} {over}".rstrip()
+
+
+def over(model: dict[str, Any]) -> str:
+    """The rung that status names ("RDMA (RoCE v2, …)", "TCP over …"), as "rdma" or "tcp"; "" when it names none."""
+    return str(model.get("over", "")).partition(" ")[0].lower()
 
 
 def target(told: dict[str, Any], api_key: str) -> Served:

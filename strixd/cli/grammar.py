@@ -1,4 +1,4 @@
-"""What a command line is made of: the rows of the tables in words.py and bench_words.py. No logic here."""
+"""What a command line is made of: options, places for words, commands. No logic here."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_latency_and_bandwidth_over_tcp_by_hand(monkeypatch: pytest.MonkeyPatch)
     if stream["tool"] == "strixd":  # this machine has no iperf3
         assert stream["bytes"] >= 8 << 20
         assert 0.05 < stream["seconds"] < 10
-    assert rdma["lacking"] == "no active RoCE v2 port has the address of the fabric on halo1 and halo2"
+    assert rdma["lacking"] == "no active RDMA port has the address of the fabric on halo1 and halo2"
 
 
 def test_a_program_that_both_ends_have_measures_and_leaves_no_process(
@@ -228,11 +228,26 @@ def test_the_rdma_port_is_that_whose_roce_v2_gid_is_our_address(
     lay(tmp_path, "rocep1s0", {0: (OTHER, "RoCE v2")})
     lay(tmp_path, "rocep194s0", gids, state)
     expected = None if index is None else {"device": "rocep194s0", "port": 1, "gid": index}
-    assert card.rdma("192.168.100.1", tmp_path) == expected
+    assert card.rdma("192.168.100.1", "enp194s0np0", tmp_path) == expected
 
 
 def test_without_any_rdma_there_is_none(tmp_path: Path) -> None:
-    assert card.rdma("192.168.100.1", tmp_path) is None
+    assert card.rdma("192.168.100.1", "enp194s0np0", tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("layer", "dev_port", "port"), [("InfiniBand", "0x0", 1), ("InfiniBand", "1", None), ("Ethernet", "0", None)]
+)
+def test_infiniband_is_the_device_of_its_interface(tmp_path: Path, layer: str, dev_port: str, port: int | None) -> None:
+    lay(tmp_path, "ibp1s0", {0: (LOCAL, "IB/RoCE v1")})
+    (tmp_path / "class/infiniband/ibp1s0/ports/1/link_layer").write_text(f"{layer}\n")
+    (tmp_path / "class/net/ib0/device").mkdir(parents=True)
+    (tmp_path / "class/net/ib0/dev_port").write_text(f"{dev_port}\n")
+    (tmp_path / "class/net/ib0/device/infiniband").symlink_to(tmp_path / "class/infiniband")
+    found = card.rdma("192.168.100.1", "ib0", tmp_path)
+    assert found == (port and {"device": "ibp1s0", "port": port, "gid": None})
+    if found:
+        assert "-x" not in programs.words("ib_write_lat", "192.168.100.1", 1, rdma=found, peer="192.168.100.2")
 
 
 def test_an_interface_is_found_by_its_address() -> None:

@@ -209,4 +209,18 @@ def test_a_level_of_load() -> None:
 
 
 def test_models_images_and_rungs_are_not_compared_with_each_other() -> None:
-    assert len({model.key("tiny", "sha256:1"), model.key("tiny", "sha256:2"), model.key("other", "sha256:1")}) == 3
+    others = [("tiny", "sha256:2", "rdma"), ("other", "sha256:1", "rdma"), ("tiny", "sha256:1", "tcp")]
+    assert model.key("tiny", "sha256:1", "rdma") not in [model.key(*each) for each in others]
+
+
+@pytest.mark.parametrize(
+    ("told", "rung"),
+    [
+        ({}, ""),
+        ({"over": ""}, ""),
+        ({"over": "RDMA (RoCE v2, irdma0 port 1, GID 3)"}, "rdma"),
+        ({"over": "TCP over enp1s0"}, "tcp"),
+    ],
+)
+def test_the_rung_of_a_model_is_that_of_status(told: dict[str, str], rung: str) -> None:
+    assert model.over(told) == rung

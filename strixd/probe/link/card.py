@@ -10,7 +10,7 @@ import fcntl
 import ipaddress
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +37,30 @@ def driver(name: str, sys: Path = SYS) -> str:
     return ""
 
 
-def rdma(address: str, sys: Path = SYS) -> dict[str, Any] | None:
-    """{"device", "port", "gid"} of the port by which RDMA leaves from this address: RoCE v2 alone has a GID of it. None
-    where there is none, or its port is not active."""
+def rdma(address: str, name: str, sys: Path = SYS) -> dict[str, Any] | None:
+    """{"device", "port", "gid"} of the active port by which RDMA leaves from this address of the interface `name`. Of
+    RoCE v2 it is the one with a GID of it; InfiniBand, whose IPoIB is the interface, needs none."""
     wanted = ipaddress.ip_address(f"::ffff:{address}")
-    for port in sorted((sys / "class/infiniband").glob("*/ports/*")):
-        if not _text(port / "state").endswith("ACTIVE"):
-            continue
+    for port in _active((sys / "class/infiniband").glob("*/ports/*")):
         for index in _indices(port, wanted):
-            return {"device": port.parent.parent.name, "port": int(port.name), "gid": index}
-    return None
+            return _told(port, index)
+    own = sys / "class/net" / name
+    bound = _active(own.glob("device/infiniband/*/ports/*")) if name else []
+    return next((_told(port, None) for port in bound if _infiniband(port, own)), None)
+
+
+def _told(port: Path, gid: int | None) -> dict[str, Any]:
+    return {"device": port.parent.parent.name, "port": int(port.name), "gid": gid}
+
+
+def _infiniband(port: Path, interface: Path) -> bool:
+    """dev_port counts from 0, ports from 1."""
+    dev_port = _text(interface / "dev_port") or "-1"
+    return _text(port / "link_layer") == "InfiniBand" and int(port.name) == int(dev_port, 0) + 1
+
+
+def _active(ports: Iterable[Path]) -> list[Path]:
+    return [port for port in sorted(ports) if _text(port / "state").endswith("ACTIVE")]
 
 
 def _indices(port: Path, wanted: ipaddress.IPv6Address | ipaddress.IPv4Address) -> Iterator[int]:

@@ -97,9 +97,9 @@ class Measuring:
         return {"tool": "strixd", "bytes": told["bytes"], "seconds": told["seconds"]}
 
     def _rdma(self, program: str) -> dict[str, Any]:
-        own = card.rdma(self._door.address)
+        own = card.rdma(self._door.address, card.interface(self._door.address))
         if without := self._ends(bool(own), bool(self._theirs["rdma"])):
-            return {"lacking": f"no active RoCE v2 port has the address of the fabric on {without}"}
+            return {"lacking": f"no active RDMA port has the address of the fabric on {without}"}
         if without := self._ends(program in present(), program in self._theirs["programs"]):
             return {"lacking": f"no {program} (package perftest) where Ray runs on {without}"}
         return self._by(program, own)

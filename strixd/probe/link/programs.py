@@ -37,7 +37,8 @@ def words(program: str, address: str, port: int, *, rdma: dict[str, Any] | None 
         end = ["-c", peer, *STREAMS] if peer else ["-s", "-1"]
         return ["iperf3", "-p", str(port), "-B", address, *end]
     assert rdma
-    device = ["-d", str(rdma["device"]), "-i", str(rdma["port"]), "-x", str(rdma["gid"])]
+    device = ["-d", str(rdma["device"]), "-i", str(rdma["port"])]
+    device += [] if rdma["gid"] is None else ["-x", str(rdma["gid"])]
     common = [program, *device, "-p", str(port), "-F", *AMOUNTS[program]]
     return [*common, peer] if peer else [*common, *_only_here(program, address)]
 

@@ -6,7 +6,7 @@ import contextlib
 import time
 from typing import Any
 
-from strixd.probe.link.card import rdma
+from strixd.probe.link.card import interface, rdma
 from strixd.probe.link.line import Line, greet
 from strixd.probe.link.programs import ANY_ERROR, KNOWN, listening, present
 from strixd.probe.link.streams import drain, echo
@@ -28,7 +28,7 @@ class Answering:
         line = self._call("orders")
         own = line.connection.getsockname()[0]
         with line.connection, self._open:
-            line.say({"programs": present(), "rdma": rdma(own)})
+            line.say({"programs": present(), "rdma": rdma(own, interface(own))})
             while (order := line.hear())["do"] != "end":
                 line.say({"order": order["order"], **self._obeyed(order, own)})
 
@@ -46,7 +46,7 @@ class Answering:
         elif order["do"] == "drain":
             return self._drain(min(int(order["streams"]), MOST))
         elif order["do"] == "listen" and order["program"] in KNOWN:
-            return {"port": self._open.enter_context(listening(order["program"], own, rdma(own)))}
+            return {"port": self._open.enter_context(listening(order["program"], own, rdma(own, interface(own))))}
         return {}
 
     def _drain(self, streams: int) -> dict[str, Any]:
