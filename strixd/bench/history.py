@@ -22,7 +22,7 @@ _FASTER_IS_LESS = ("µs", "ms")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """`values` by names that end in their units ("halo2 tcp latency (strixd), µs")."""
+    """`values`, all above 0, by names that end in their units ("halo2 tcp latency (strixd), µs")."""
 
     at: float
     key: str
@@ -42,14 +42,14 @@ class Worse:
 
 def worse(run: Run, earlier: tuple[Run, ...]) -> tuple[Worse, ...]:
     """`earlier`: oldest first."""
-    known = {name: (each.values[name], each.at) for each in earlier if each.key == run.key for name in each.values}
+    known = {name: (value, each.at) for each in earlier if each.key == run.key for name, value in each.values.items()}
     found = [_compared(name, value, *known[name]) for name, value in run.values.items() if name in known]
     return tuple(each for each in found if each.factor > NOISE)
 
 
 def _compared(name: str, now: float, before: float, at: float) -> Worse:
     more, less = (now, before) if name.endswith(_FASTER_IS_LESS) else (before, now)
-    return Worse(name, more / less if less > 0 else float("inf" if more > 0 else 1), before, now, at)
+    return Worse(name, more / less, before, now, at)
 
 
 def load(path: str = FILE) -> tuple[Run, ...]:
@@ -63,7 +63,7 @@ def load(path: str = FILE) -> tuple[Run, ...]:
 
 def _run(raw: Any) -> Run | None:
     try:
-        values = {str(name): float(value) for name, value in raw["values"].items()}
+        values = {str(name): number for name, value in raw["values"].items() if (number := float(value)) > 0}
         return Run(float(raw["at"]), str(raw["key"]), values)
     except (ValueError, LookupError, TypeError, AttributeError):
         return None

@@ -9,7 +9,7 @@ from typing import Any
 
 from strixd.bench import driver, history, scene
 from strixd.bench.plan import Wanted, jobs
-from strixd.bench.readings import Readings, Row, gather
+from strixd.bench.readings import WORDS, Readings, Row, gather
 from strixd.errors import Rejected
 
 KEY = "link"
@@ -43,8 +43,9 @@ def _asked(job: dict[str, Any], tell: Callable[[str], None]) -> Iterator[dict[st
                 tell(f"{peer} is not known as a member of the Ray cluster. To measure all the same, as root on {peer},")
                 tell(f"within {message['seconds']:.0f} s:  {message['by_hand']}")
             else:
-                tell(f"{peer}: {message.get('what', 'failed')}")
                 yield message
+            if "tool" in message:
+                tell(f"{peer}: {WORDS.get(message['what'], message['what'])} is measured")
     except Rejected as error:
         yield {"peer": peer, "failed": str(error)}
 

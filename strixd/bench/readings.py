@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 _COLUMN = re.compile(r"#\w+|t_\w+\[usec\]|[\d.]+% percentile\[usec\]|BW \w+\[[^\]]+\]|MsgRate\[\w+\]|tps average")
-_WORDS = {"ping": "TCP latency", "stream": "TCP bandwidth"}
+WORDS = {"ping": "TCP latency", "stream": "TCP bandwidth"}
+"""What is measured, as people say it; programs by their own names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +48,44 @@ def gather(messages: Iterable[Mapping[str, Any]], tcp: str) -> Readings:
         peer, what = str(message["peer"]), str(message.get("what", ""))
         if "lacking" in message:
             lacking.setdefault((peer, str(message["lacking"])), []).append(what)
-        elif "failed" in message:
-            failed.append(": ".join(filter(None, (peer, _WORDS.get(what, what), str(message["failed"])))))
-        elif what:
-            key = (peer, _rung(what, tcp))
-            try:
-                rows[key] = _filled(rows.get(key, Row(*key)), message)
-            except (ValueError, LookupError, TypeError) as error:
-                failed.append(f"{peer}: {_WORDS.get(what, what)}: cannot read what it wrote: {error}")
+        elif why := _taken(rows, message, tcp):
+            failed.append(": ".join(filter(None, (peer, WORDS.get(what, what), why))))
     told = (f"{peer}: {', '.join(whats)}: {why}" for (peer, why), whats in lacking.items())
     return Readings(tuple(rows.values()), tuple(told), tuple(failed))
 
 
+def _taken(rows: dict[tuple[str, str], Row], message: Mapping[str, Any], tcp: str) -> str:
+    """Why it brought no number, "" when it did; that is in its row then."""
+    if "failed" in message:
+        return str(message["failed"])
+    try:
+        key = (str(message["peer"]), _rung(str(message["what"]), tcp))
+        rows[key] = _filled(rows.get(key, Row(*key)), message)
+    except (ValueError, LookupError, TypeError, ArithmeticError) as error:
+        return f"cannot read what it wrote: {error}"
+    return ""
+
+
 def _rung(what: str, tcp: str) -> str:
-    return tcp if what in _WORDS else f"rdma {what.split('_')[1]}"
+    return tcp if what in WORDS else f"rdma {what.split('_')[1]}"
 
 
 def _filled(row: Row, message: Mapping[str, Any]) -> Row:
     what, tool = str(message["what"]), str(message["tool"])
     if what == "stream" or what.endswith("_bw"):
-        return replace(row, bandwidth=_bandwidth(message), bandwidth_by=tool)
+        return replace(row, bandwidth=_more_than_none(_bandwidth(message)), bandwidth_by=tool)
     if what == "ping":
         trips = message["trips"]
         return replace(row, latency=percentile(trips, 50), p99=percentile(trips, 99), latency_by=tool)
     numbers = perftest(message["output"])
     p99 = numbers.get("99% percentile[usec]")  # not told by the oldest
     return replace(row, latency=numbers["t_typical[usec]"], p99=p99, latency_by=tool)
+
+
+def _more_than_none(bandwidth: float) -> float:
+    if bandwidth <= 0:
+        raise ValueError("nothing went through")
+    return bandwidth
 
 
 def _bandwidth(message: Mapping[str, Any]) -> float:

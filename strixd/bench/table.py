@@ -9,7 +9,7 @@ from typing import Any
 from strixd.bench import history, link, model
 from strixd.bench.readings import Row
 from strixd.cli.columns import columns, widths
-from strixd.cli.screen import clock
+from strixd.cli.screen import clock, printable
 
 GUIDE = (
     Row("guide", "LAN, TCP", 74.0, bandwidth=0.94),
@@ -65,12 +65,12 @@ def _number(value: float | None) -> str:
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    sizes = widths(rows)
-    return [columns(row, sizes) for row in rows]
+    told = [tuple(map(printable, row)) for row in rows]
+    return [columns(row, widths(told)) for row in told]
 
 
 def _listed(word: str, texts: Sequence[str]) -> list[str]:
-    return [f"{word}: {text}" for text in texts]
+    return [printable(f"{word}: {text}") for text in texts]
 
 
 def _worse(found: Sequence[history.Worse], now: float) -> list[str]:

@@ -75,6 +75,11 @@ def test_rdma_is_a_row_for_each_verb() -> None:
             (),
             ("b: TCP latency: cannot read what it wrote: no number",),
         ),
+        (
+            {"what": "stream", "tool": "strixd", "bytes": 0, "seconds": 5.0},
+            (),
+            ("b: TCP bandwidth: cannot read what it wrote: nothing went through",),
+        ),
         ({"what": "ib_send_lat", "tool": "ib_send_lat", "output": REFUSED}, (), ("b: ib_send_lat: cannot read",)),
     ],
 )

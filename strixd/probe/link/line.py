@@ -37,7 +37,10 @@ class Line:
         return read(line)
 
     def _take(self) -> None:
-        came = self.connection.recv(1 << 16)
+        try:
+            came = self.connection.recv(1 << 16)
+        except TimeoutError:
+            raise TimeoutError("the other end says nothing") from None
         if not came:
             raise ConnectionResetError("the other end hung up")
         self._text += came
