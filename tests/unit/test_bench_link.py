@@ -109,6 +109,11 @@ def test_when_nobody_wants_it_any_more_both_ends_end() -> None:
         next(said)
 
 
+def test_an_address_that_this_node_has_not_is_named() -> None:
+    (said,) = driver.messages(job("ping", address="203.0.113.77"), HERE)
+    assert said == {"peer": "halo2", "failed": "cannot listen on 203.0.113.77: Cannot assign requested address"}
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_an_other_end_that_goes_is_said(number: signal.Signals) -> None:
     with asked(job("ping", "stream", rounds=10**9)) as (command, said):

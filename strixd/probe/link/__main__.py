@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path[0] = str(Path(__file__).parents[3])
 
-from strixd.probe.link.cluster import answering, by_hand, own_program  # noqa: E402
+from strixd.probe.link.cluster import answering, by_hand  # noqa: E402
 from strixd.probe.link.here import Door, measure  # noqa: E402
 from strixd.probe.link.line import Line  # noqa: E402
 from strixd.probe.link.there import answer  # noqa: E402
@@ -37,7 +37,7 @@ def main() -> int:
         why = answer(given[0], int(given[1]), given[2], ANSWERING)
         sys.stderr.write(f"link: ended early: {why}\n" if why else "")
         return 1 if why else 0
-    own_program()
+    _keep_stdout_clean()
     return work(json.loads(sys.stdin.buffer.readline()))
 
 
@@ -58,6 +58,12 @@ def work(job: dict[str, Any]) -> int:
 
 def say(message: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
+
+
+def _keep_stdout_clean() -> None:
+    """What Ray and its libraries write to descriptor 1 goes to 2: the result is alone there."""
+    sys.stdout = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
 
 
 def _refuse_beside_a_model(job: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -61,9 +60,3 @@ def by_hand(door: tuple[str, int, str]) -> str:
     """The command that makes a node, on which strixd is installed, the other end."""
     address, port, token = door
     return f"python3 -sP -m strixd.probe.link --answer {address} {port} {token}"
-
-
-def own_program() -> None:
-    """What Ray and its libraries write to descriptor 1 goes to 2: the result is alone there."""
-    sys.stdout = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import os
 import secrets
 import socket
 import time
@@ -27,7 +28,10 @@ class Door:
     def __init__(self, address: str, end: float) -> None:
         self.token = secrets.token_hex(16)
         self._end = end
-        self._listener = socket.create_server((address, 0))
+        try:
+            self._listener = socket.create_server((address, 0))
+        except OSError as error:
+            raise OSError(f"cannot listen on {address}: {os.strerror(error.errno or 0)}") from None
         self.address, self.port = self._listener.getsockname()
 
     def __enter__(self) -> Door:
