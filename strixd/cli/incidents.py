@@ -1,9 +1,11 @@
-"""incidents: when the model did not answer, for how long, and why."""
+"""incidents: when the model did not answer, for how long, and why, and where the evidence is."""
 
 from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
+from pathlib import Path
 
 from strixd.cli import client
 from strixd.cli.columns import columns, widths
@@ -12,6 +14,7 @@ from strixd.cli.screen import View, clock, printable
 from strixd.cli.terminal import say
 from strixd.errors import Refused
 
+EVIDENCE = Path("/var/lib/strixd/evidence")  # strixd/evidence/bundle.py
 _MOST = 1000  # incidents; the daemon gives no more
 
 
@@ -21,12 +24,20 @@ def incidents(asked: Asked) -> int:
         raise Refused(f"incidents: N is 1 to {_MOST}, not {count}", hint="for example: strixd-cli incidents 20")
     found = client.call(asked.socket, "Incidents", {"count": count})["incidents"]
     assert isinstance(found, list)
-    say(json.dumps(found, indent=2) if asked.has("--json") else "\n".join(lines(found, time.time())))
+    say(json.dumps(found, indent=2) if asked.has("--json") else "\n".join(lines(found, time.time(), _saved())))
     return 0
 
 
-def lines(found: list[View], now: float) -> list[str]:
-    """When, id and how long in columns, with the cause; below it each moment in seconds from the beginning; pure."""
+def _saved() -> list[str]:
+    """Names of the folders; only root can look."""
+    with suppress(OSError):
+        return sorted(folder.name for folder in EVIDENCE.iterdir())
+    return []
+
+
+def lines(found: list[View], now: float, saved: list[str]) -> list[str]:
+    """When, id and how long in columns, with the cause; below it each moment in seconds from the beginning, and the
+    evidence `saved` meanwhile, which is named by its time; pure."""
     if not found:
         return ["no incident is known"]
     head = ("began", "incident", "no answer for", "cause")
@@ -35,6 +46,7 @@ def lines(found: list[View], now: float) -> list[str]:
     told = [columns(table[0], sizes)]
     for row, each in zip(table[1:], found, strict=True):
         told += ["", columns(row, sizes), f"  {_moments(each)}"]
+        told += [f"  evidence: {EVIDENCE / name}" for name in saved if _between(each, name)]
     return told
 
 
@@ -47,3 +59,8 @@ def _row(incident: View, now: float) -> tuple[str, ...]:
 def _moments(incident: View) -> str:
     began = incident["began"]
     return ", ".join(f"{printable(each['name'])} +{each['at'] - began:.1f} s" for each in incident["moments"])
+
+
+def _between(incident: View, name: str) -> bool:
+    first, last = (time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(incident[at] or 1e11)) for at in ("began", "ended"))
+    return first <= name <= last + "~"

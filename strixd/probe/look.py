@@ -37,7 +37,8 @@ class Cluster:
         self.session = ""
         self.renewed = 0.0
         self.vitals = Vitals(shared)
-        self.ranks = self.told = 0
+        self.ranks, self.held = 0, ""
+        self.told = (0, "")
         self.hasty = 0.0
         self.seen: dict[str, tuple[object, float]] = {}
 
@@ -76,15 +77,17 @@ class Cluster:
 
     def count(self) -> None:
         before, self.ranks = self.ranks, self.vitals.ranks()
+        self.held = self.vitals.held()
         if self.ranks < before:
             self.hasty = time.monotonic() + HASTE_LASTS
 
     def publish(self) -> None:
-        due = self.ranks != self.told or time.monotonic() - self.renewed >= RENEW_SECONDS
-        if self.record and self.name and due:
-            record = {**self.record, **self.vitals.record(), "ranks": str(self.ranks), "at": time.time()}
+        told = (self.ranks, self.held)
+        if self.record and self.name and (told != self.told or time.monotonic() - self.renewed >= RENEW_SECONDS):
+            left = {"ranks": str(self.ranks), "gpu": self.held}
+            record = {**self.record, **self.vitals.record(), **left, "at": time.time()}
             self.client.internal_kv_put(self.name.encode(), json.dumps(record).encode(), True, NAMESPACE, CALL_SECONDS)
-            self.renewed, self.told = time.monotonic(), self.ranks
+            self.renewed, self.told = time.monotonic(), told
 
     def rest(self, line: socket.socket) -> bool:
         """Until it is time for the next look, or the end of a rank calls for one. Whether strixd says something."""

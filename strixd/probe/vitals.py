@@ -1,5 +1,5 @@
-"""What is measured inside the container: the living ranks, CPU time, bytes on the disk; and the shared memory that a
-model left behind.
+"""What is measured inside the container: the living ranks, CPU time, bytes on the disk, GPU memory that is not free
+again; and the shared memory that a model left behind.
 
 A rank's end is told by the kernel (a pidfd), so nobody waits for the next look to learn of it; and it is told only when
 the last thread has ended, so one that is stopped, or stuck in a driver, lives, and a zombie does not.
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 FOLDERS = (Path("/models"), Path("/cache"))
+SHARES = ("mem_info_gtt_used", "mem_info_vram_used")
 WALK_SECONDS = 0.02  # spent on the folders at each renewal; a walk goes on at the next one
 LEFT_BEHIND = ("psm_*", "nccl*", "torch_*", "sem.*")  # of Python, NCCL and RCCL, PyTorch, POSIX
 RAYS_OWN = ("sem.obj", "sem.hdr")  # of its object store (ray/object_manager/common.cc); plasma itself has no name here
@@ -120,6 +121,33 @@ def sweep(shared: Path) -> None:
                 path.unlink()
 
 
+class GpuMemory:
+    """What amdgpu's GPUs hold (mem_info_gtt_used and mem_info_vram_used, in bytes) beyond the least that they held
+    while no model ran here: other programs have their share of it, too."""
+
+    def __init__(self, drm: Path = Path("/sys/class/drm")) -> None:
+        self._drm = drm
+        self._least: int | None = None
+
+    def held(self) -> str:
+        """GiB, rounded down: a desktop makes no news. Asked while no rank lives. "" where there is no such GPU."""
+        cards = [path for path in self._drm.glob("card*") if path.name[4:].isdigit()]  # "card1-DP-1" is a connector
+        used = [
+            _number(card / "device" / name) for card in cards for name in SHARES if (card / "device" / name).exists()
+        ]
+        if not used:
+            return ""
+        now = sum(used)
+        self._least = now if self._least is None else min(self._least, now)
+        return str((now - self._least) >> 30)
+
+
+def _number(path: Path) -> int:
+    with contextlib.suppress(OSError, ValueError):
+        return int(path.read_text())
+    return 0
+
+
 class Vitals:
     """All of it for the look. `shared`: the folder to sweep, "" for none."""
 
@@ -127,6 +155,7 @@ class Vitals:
         self._shared = shared
         self.processes = Processes()
         self._folders = Folders()
+        self._gpus = GpuMemory()
 
     def ranks(self) -> int:
         """How many live; without any, and without a server, shared memory is swept: before the next server starts."""
@@ -134,6 +163,10 @@ class Vitals:
         if self._shared and not count and not self.processes.serving:
             sweep(Path(self._shared))
         return count
+
+    def held(self) -> str:
+        """GiB of GPU memory that the ended model has not given back, "" while one runs or when it is not known."""
+        return "" if self.processes.ranks else self._gpus.held()
 
     def record(self) -> dict[str, str]:
         return {"cpu": cpu_seconds(), "bytes": self._folders.bytes()}

@@ -86,7 +86,7 @@ async def observe(host: Host, desired: Desired, unit: Unit) -> Observed:
     at, _, cut = rest.partition(" ")
     active = unit.active == "active"
     since = _seconds(at) if active and invocation == unit.invocation else 0.0
-    titles = await host.units.programs(unit.name) if active and _ends(desired, unit) else ()
+    titles = await host.units.programs(unit.name) if active else ()
     engine = any(title.startswith(ENGINE) for title in titles)
     return Observed(engine, since, cut if unit.invocation in (invocation, "") else "")
 
@@ -113,10 +113,7 @@ def plan(name: str, desired: Desired, seen: Observed, unit: Unit, now: float) ->
     if not _ends(desired, unit):
         why = "the run that was asked to end has not ended yet"
     if not seen.since:
-        gentle = desired.seconds and seen.engine
-        lost = "" if not seen.engine else "requests that ran were cut off: [model] drain is 0"
-        step = Interrupt(unit.name, unit.invocation) if gentle else End(unit.name, unit.invocation, lost)
-        return Plan(name, (step,), "waiting", why)
+        return begin(name, desired, seen, unit, why)
     left = desired.seconds - (now - seen.since)
     if not 0 < left <= desired.seconds:
         lost = f"requests that still ran after {desired.seconds} s were cut off" if seen.engine else ""
@@ -124,6 +121,14 @@ def plan(name: str, desired: Desired, seen: Observed, unit: Unit, now: float) ->
     return Plan(
         name, condition="waiting", why=f"{why}: what runs has {left:.0f} s more to end, nothing new is accepted"
     )
+
+
+def begin(name: str, desired: Desired, seen: Observed, unit: Unit, why: str) -> Plan:
+    """The first step to the end of a run."""
+    gentle = desired.seconds and seen.engine
+    lost = "" if not seen.engine else "requests that ran were cut off: [model] drain is 0"
+    step = Interrupt(unit.name, unit.invocation) if gentle else End(unit.name, unit.invocation, lost)
+    return Plan(name, (step,), "waiting", why)
 
 
 def facts(desired: Desired, seen: Observed) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""Ranks of an ended model: they hold the GPUs and memory that the next one needs. Pure.
+"""Ranks of an ended model: they hold the GPUs and memory that the next one needs; and memory that is not free although
+they have ended. Pure.
 
 Ray ends them half a second after the engine; one that is stopped or stuck may stay. So while its server is down the
 head is ok only without ranks, anywhere: by its own processes here, by the probes' records elsewhere (which tell an
@@ -17,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from strixd.ports import Member
 
 LEFT_AFTER = 10.0  # seconds that ranks may outlive their server
+FREED_WITHIN = 30.0  # seconds from the end of the server: what GPUs hold longer is somebody else's
 STALE_AFTER = 15.0  # seconds: three renewals of a record missed
 FORMER = "of the former run"
 """In what is said of them: they come of a server's end, and explain none."""
@@ -43,6 +45,15 @@ def by_node(members: Iterable[Member], node: str, own: int) -> Mapping[str, int]
     told = {m.name: _number(m.record.get("ranks", "")) for m in members if m.alive and m.age <= STALE_AFTER}
     counts = {**told, node: max(own, told.get(node, 0))}
     return {name: counts[name] for name in sorted(counts) if counts[name]}
+
+
+def memory(members: Iterable[Member], ended: float, now: float) -> str:
+    """Which GPUs have not given back what the ended model held, in words; "" when all have, or after FREED_WITHIN."""
+    if not ended or now - ended > FREED_WITHIN:
+        return ""
+    fresh = ((m.name, _number(m.record.get("gpu", ""))) for m in members if m.alive and m.age <= STALE_AFTER)
+    held = [f"{gib} GiB on {name}" for name, gib in sorted(fresh) if gib]
+    return f"GPU memory {FORMER} is not free yet: {', '.join(held)}" if held else ""
 
 
 def _number(text: str) -> int:

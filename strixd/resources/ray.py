@@ -201,9 +201,10 @@ def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
     record = _record(desired, observed, report)
     publish = (Publish(record),) if dict(record) != observed.published else ()
     lacking = members.lacking(desired.peers, this, report) if leads else ""
-    why = lacking or leftovers.sentence(_ranks(desired, observed, report))
+    held = leftovers.memory(report.members, observed.ended, observed.now)
+    why = lacking or leftovers.sentence(_ranks(desired, observed, report)) or held
     hint = "run strixd-cli status on that node" * bool(why)
-    return Plan(name, publish, "waiting" if why else "ok", why, hint, facts)
+    return Plan(name, publish, "waiting" if why else "ok", why, hint, facts, again=leftovers.FREED_WITHIN * bool(held))
 
 
 def _own(desired: Desired, observed: Observed) -> members.Own:

@@ -135,15 +135,25 @@ class Vllm:
             return Plan(self.name, condition="stuck", why=observed.refusal, hint="strixd-cli token set")
         container = complete(desired, observed)
         if observed.text != render(container):
-            why = "its settings changed" if observed.text else ""
-            steps = workload.replace(container, before=observed.text, unit=unit, why=why)
-            # What was running ends first: the next pass starts the new one, when no rank of the old one is left.
-            return Plan(self.name, steps[:-1] if unit.active in workload.UP else steps)
+            return _changed(self.name, desired, observed, container)
         if unit.active in ("activating", "deactivating"):
             return Plan(self.name, condition="waiting", why=f"{unit.name} is {unit.active}")
         return (
             _serving(self.name, desired, observed) if unit.active == "active" else _down(self.name, desired, observed)
         )
+
+
+def _changed(name: str, desired: Desired, observed: Observed, container: Container) -> Plan:
+    """What was running ends first, one that answers by draining: a later pass starts the new one, when no rank of the
+    old one is left."""
+    unit, answer = observed.unit, observed.answer
+    why = "its settings changed" if observed.text or unit.active == "active" else ""
+    if unit.active == "active" and answer.proven:
+        return drain.begin(name, desired.drain, observed.draining, unit, why)
+    if unit.active == "active" and not answer.failed_at:
+        return Plan(name, condition="waiting", why=f"{why}; the server has not been asked yet whether it answers")
+    steps = workload.replace(container, before=observed.text, unit=unit, why=why)
+    return Plan(name, steps[:-1] if unit.active in workload.UP else steps)
 
 
 async def _progress(host: Host, desired: Desired, unit: Unit) -> Progress:

@@ -13,10 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.e2e.cluster import MODEL, Cluster, pieces
+from tests.lab.host import NotUp
 from tests.lab.install import install
 from tests.lab.lab import Ended, running_lab
+from tests.lab.shell import CommandFailed
 
 BEGAN = time.monotonic()
+STATE = "timeout 20 strixd-cli status; journalctl -b -u 'strixd*' -p notice -n 25 -o cat --no-pager"
 
 
 def say(words: str) -> None:
@@ -39,15 +42,31 @@ def real() -> int:
     say("two hosts with systemd, NetworkManager, firewalld and podman on this machine")
     with running_lab() as lab:
         cluster = Cluster(lab.new_hosts())
-        say("installed: strixd from this checkout; one cluster.toml and one cluster.key on both")
-        install(cluster.hosts)
-        cluster.lay()
-        _bring_up(cluster)
-        _serve(cluster)
-        _crash(cluster)
+        try:
+            _main_job(cluster)
+        except (CommandFailed, NotUp, TimeoutError, AssertionError) as failure:
+            _explain(cluster, failure)
+            return 1
         say("tear-down")
     say("done: tokens, a crash, tokens again; nothing is left of the hosts")
     return 0
+
+
+def _main_job(cluster: Cluster) -> None:
+    say("installed: strixd from this checkout; one cluster.toml and one cluster.key on both")
+    install(cluster.hosts)
+    cluster.lay()
+    _bring_up(cluster)
+    _serve(cluster)
+    _crash(cluster)
+
+
+def _explain(cluster: Cluster, failure: Exception) -> None:
+    """What is gone with the hosts in a moment."""
+    for host in cluster.hosts:
+        show(f"{host.name}:\n" + host.attempt("bash", "-c", STATE).stdout)
+    say(f"failed: {failure}")
+    say("tear-down; it says above what each host was at. On a busy machine waits can be too short: make demo again")
 
 
 def _versions(cluster: Cluster) -> None:

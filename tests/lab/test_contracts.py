@@ -36,7 +36,7 @@ def test_the_real_adapters_keep_their_contracts(pair: Pair, judge: Judge) -> Non
     shutil.copy(PROJECT / "pyproject.toml", folder)
     where = f"STRIXD_CONTRACT_LINK={FABRIC} STRIXD_CONTRACT_TAKEN={TAKEN}"
     run = f"cd /{PLACE} && {where} python3 -m pytest -q -p no:cacheprovider --real tests/contract"
-    done = host.attempt("bash", "-c", run, timeout=600)
+    done = host.attempt("bash", "-c", run, timeout=900)
     judge.expect(".*")  # the contracts provoke every failure that an adapter has a name for
     assert done.ok, done.stdout[-6000:] + done.stderr[-2000:]
     assert "skipped" not in done.stdout, done.stdout[-2000:]

@@ -436,6 +436,33 @@ async def test_undrain_in_the_middle_of_a_drain_is_no_incident() -> None:
         assert node.status.incident is None
 
 
+@pytest.mark.parametrize("arguments", [("--max-model-len", "512"), ()], ids=["other words", "another model"])
+@virtual
+async def test_what_runs_ends_before_another_model_or_the_same_with_other_words_takes_its_place(
+    arguments: tuple[str, ...],
+) -> None:
+    async with serving() as node:
+        server = node.world.server()
+        assert node.engine
+        node.world.serving.running, ordered = 30.0, node.world.clock.now()
+        await node.engine.serve(MODEL if arguments else "strixd/other", arguments, by="uid 0: serve")
+        await node.until(lambda _: node.world.server() not in (server, None), seconds=90)
+        assert 30 <= node.world.clock.now() - ordered < 60
+        assert node.status.incident is None
+
+
+@virtual
+async def test_a_restart_of_strixd_with_other_settings_asks_the_model_before_it_ends_it() -> None:
+    async with serving() as node:
+        await node.kill()
+        node.text += '[model]\narguments = ["--max-model-len", "512"]\n'
+        node.world.serving.running, begun = 30.0, node.world.clock.now()
+        server = node.world.server()
+        await node.start()
+        await node.until(lambda _: node.world.server() not in (server, None), seconds=90)
+        assert 30 <= node.world.clock.now() - begun < 60
+
+
 @virtual
 async def test_a_fault_while_drained_is_no_incident() -> None:
     async with serving() as node:

@@ -13,6 +13,7 @@ from strixd.api.follow import public
 from strixd.cli import terminal
 from strixd.cli.change import history_lines, undo_lines
 from strixd.cli.follow import changes
+from strixd.cli.incidents import lines as incident_lines
 from strixd.cli.look import plan_lines, rollback_lines
 from strixd.cli.screen import ago, clock, screen
 from strixd.cli.serve import Teller, bar, line
@@ -210,6 +211,28 @@ def test_history_for_a_tired_person() -> None:
         "  - set iommu=pt in 2 boot entries (needs a reboot)",
     ]
     assert history_lines([], NOON) == ["nothing has been changed yet"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "shown"),
+    [
+        (NOON + 60, ["120030Z-strixd-vllm.service", "120100Z-strixd-ray.service.2"]),
+        (0.0, ["120030Z", "120100Z", "1202"]),
+    ],
+)
+def test_an_incident_names_the_evidence_that_was_saved_meanwhile(ended: float, shown: list[str]) -> None:
+    stamp = time.strftime("%Y%m%dT", time.gmtime(NOON))
+    names = [
+        "115959Z-node",
+        "120030Z-strixd-vllm.service",
+        "120100Z-strixd-ray.service.2",
+        "120200Z-strixd-vllm.service",
+    ]
+    incident = {"id": "a1", "resource": "vllm", "cause": "hung", "began": NOON, "ended": ended, "moments": []}
+    told = incident_lines([incident], NOON + 300, [stamp + name for name in names])
+    found = [line.rpartition("/")[2] for line in told if line.startswith("  evidence: /var/lib/strixd/evidence/")]
+    assert len(found) == len(shown)
+    assert all(line.startswith(stamp + start) for line, start in zip(found, shown, strict=True))
 
 
 def test_undo_names_the_steps_back_in_their_order() -> None:

@@ -232,7 +232,7 @@ def test_members_records_and_sessions(bench: Bench) -> None:
         ]
         record = dict(report.members[0].record)
         assert record.pop("digest") == "sha256:1"
-        assert record.keys() == {"ranks", "cpu", "bytes"}
+        assert record.keys() == {"ranks", "cpu", "bytes", "gpu"}
         assert record["ranks"].isdigit()
         kept = json.loads((bench.folder / "kv" / "halo1").read_text())
         assert kept["digest"] == "sha256:1"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from strixd.probe.vitals import Folders, Processes, cpu_seconds, is_rank, is_server, sweep
+from strixd.probe.vitals import Folders, GpuMemory, Processes, cpu_seconds, is_rank, is_server, sweep
 from strixd.resources import leftovers
 
 TITLES = {
@@ -143,3 +143,25 @@ def test_only_what_a_model_left_behind_is_swept(tmp_path: Path) -> None:
     (tmp_path / "psm_folder").mkdir()
     sweep(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {*others, "psm_folder"}
+
+
+def test_gpu_memory_beyond_the_least_that_was_held_without_a_model(tmp_path: Path) -> None:
+    card, connector = tmp_path / "card1" / "device", tmp_path / "card1-DP-1" / "device"
+    gpus = GpuMemory(tmp_path)
+    assert gpus.held() == "", "no such GPU"
+    card.mkdir(parents=True)
+    connector.parent.mkdir()
+    connector.symlink_to(card)
+
+    def use(gtt: int, vram: int) -> str:
+        (card / "mem_info_gtt_used").write_text(f"{gtt << 20}\n")
+        (card / "mem_info_vram_used").write_text(f"{vram << 20}\n")
+        (card / "mem_info_vis_vram_used").write_text(f"{vram << 20}\n")
+        (card / "mem_info_gtt_total").write_text(f"{124 << 30}\n")
+        return gpus.held()
+
+    assert use(700, 400) == "0", "a desktop's"
+    assert use(60 << 10, 400) == "59"
+    assert use(900, 500) == "0"
+    assert use(100, 100) == "0"
+    assert use(2100, 100) == "1", "the least counts"

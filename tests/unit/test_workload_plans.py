@@ -150,6 +150,25 @@ def test_ranks_of_an_ended_model_are_waited_for(said: RayReport, own: int, ended
     assert plan.condition == ("waiting" if words else "ok")
 
 
+@pytest.mark.parametrize(
+    ("gpu", "age", "ended", "words"),
+    [
+        ("63", 1.0, 15.0, "GPU memory of the former run is not free yet: 63 GiB on halo2"),
+        ("0", 1.0, 15.0, ""),
+        ("", 1.0, 15.0, ""),  # no such GPU, or an older probe
+        ("63", 16.0, 15.0, ""),
+        ("63", 1.0, 0.0, ""),  # the server is up
+        ("63", 1.0, 1.0, ""),  # for longer than the kernel takes: another program's
+    ],
+)
+def test_gpu_memory_of_an_ended_model_is_waited_for(gpu: str, age: float, ended: float, words: str) -> None:
+    said = report(member(HEAD), member(WORKER, record=RECORD | {"ranks": "0", "gpu": gpu}, age=age))
+    plan = ray.Ray().plan(wanted(), seen(wanted(), said, ended=ended, now=32.0))
+    assert (plan.steps, plan.why) == ((), words)
+    assert plan.condition == ("waiting" if words else "ok")
+    assert bool(plan.again) == bool(words)
+
+
 def test_after_a_while_the_head_says_that_its_server_is_down_and_takes_it_back() -> None:
     late = seen(wanted(), LEFT, ended=9.0)
     plan = ray.Ray().plan(wanted(), late)

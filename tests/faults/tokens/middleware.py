@@ -1,12 +1,31 @@
 """A middleware of vLLM's API, laid beside the models of a lab host. Once told, the server process that runs then
-answers 500 to every completion for as long as it lives, and /health as ever: it looks alive and is dead."""
+answers 500 to every completion for as long as it lives, and /health as ever: it looks alive and is dead. And a start
+takes as long as it is told: the server imports this when its engine is there, before it listens."""
 
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 TOLD = Path("/models/lab/sick")
+SLOW = Path("/models/lab/slow")
+LINE = 15.0  # seconds between the signs of life of a steady start
 BORN = time.time()
+
+
+def hold_up() -> None:
+    """As the file says: "still", for as long as it is there, or a number of seconds from its writing on, with lines."""
+    while SLOW.exists():
+        words = SLOW.read_text().strip()
+        if words != "still":
+            if time.time() > SLOW.stat().st_mtime + float(words):
+                return
+            sys.stdout.write("loads on, as told\n")
+            sys.stdout.flush()
+        time.sleep(LINE)
+
+
+hold_up()
 
 
 def sick() -> bool:

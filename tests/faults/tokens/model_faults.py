@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.e2e.cluster import Cluster
-from tests.faults.tokens.fault import Fault
-from tests.faults.tokens.harm import Said, let_go, run, seize, signal, signalled, then, wait
+from tests.faults.tokens.fault import Act, Fault
+from tests.faults.tokens.harm import Said, let_go, no_loop, run, seize, signal, signalled, then, wait, waiting
 from tests.faults.tokens.processes import Kind, Process, processes
 
 HUNG = r"no completion|no counter moves|does not answer|hung|stopped answering"
+SLOW = "/var/lib/strixd/models/lab/slow"
+LONG = 1200  # seconds
 ENDED = r"ended with status 0|killed by signal"
 
 
@@ -63,6 +66,23 @@ def crash(phase: str, sign: Sign, place: int, kind: Kind) -> Fault:
     return Fault(f"crash {phase}", harm, r"killed by signal 9")
 
 
+def slow(words: str) -> Act:
+    """How long the next start takes (middleware.py)."""
+    return then(run(0, f"echo {words} > {SLOW}"), signalled(0, "server"))
+
+
+def begun_anew_with_evidence(cluster: Cluster) -> None:
+    found: list[str] = []
+
+    def saved() -> bool:
+        said = cluster.head.sh("journalctl -b -u strixd-evidence -o cat --no-pager")
+        found[:] = re.findall(r"does not come up: for 120 s it has written nothing.* is in (\S+)", said)
+        return bool(found)
+
+    wait("it is given up, and evidence is saved", saved)
+    assert "does not come up" in cluster.head.sh(f"cat {found[-1]}/summary.txt")
+
+
 FAULTS = (
     Fault("server killed", signalled(0, "server"), r"killed by signal 9"),
     Fault("engine killed", signalled(0, "engine"), ENDED),
@@ -88,4 +108,20 @@ FAULTS = (
     crash("at the placement", appears(1, "rank"), 1, "rank"),
     crash("while weights load", says("Starting to load model"), 1, "rank"),
     crash("before the first completion", listens, 0, "server"),
+)
+SLOW_STARTS = (
+    Fault(
+        "a start that stands still",
+        slow("still"),
+        r"killed by signal 9",
+        meanwhile=begun_anew_with_evidence,
+        mend=run(0, f"rm {SLOW}"),
+    ),
+    Fault(
+        "a start of twenty minutes",
+        slow(str(LONG)),
+        r"killed by signal 9",
+        meanwhile=no_loop(waiting(LONG), at_most=1),
+        mend=run(0, f"rm {SLOW}"),
+    ),
 )

@@ -10,7 +10,7 @@ from tests.faults.tokens.fault import Fault
 from tests.faults.tokens.revival import Undergo
 
 pytestmark = pytest.mark.lab
-FAULTS = (*model_faults.FAULTS, *ray_faults.FAULTS, *host_faults.FAULTS)
+FAULTS = (*model_faults.FAULTS, *ray_faults.FAULTS, *host_faults.FAULTS, *model_faults.SLOW_STARTS)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
