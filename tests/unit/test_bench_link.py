@@ -196,69 +196,20 @@ def test_without_podman_its_package_is_named(monkeypatch: pytest.MonkeyPatch, tm
     assert raised.value.hint == "dnf install podman"
 
 
-def lay(sys_: Path, device: str, gids: dict[int, tuple[str, str]], state: str = "4: ACTIVE") -> None:
-    port = sys_ / "class/infiniband" / device / "ports/1"
-    for folder in ("gids", "gid_attrs/types"):
-        (port / folder).mkdir(parents=True)
-    (port / "state").write_text(f"{state}\n")
-    for index, (address, kind) in gids.items():
-        (port / "gids" / str(index)).write_text(f"{address}\n")
-        (port / "gid_attrs/types" / str(index)).write_text(f"{kind}\n")
-
-
-OURS = "0000:0000:0000:0000:0000:ffff:c0a8:6401"
-OTHER = "0000:0000:0000:0000:0000:ffff:c0a8:0105"
-LOCAL = "fe80:0000:0000:0000:0a00:00ff:fe00:0001"
-NONE = "0000:0000:0000:0000:0000:0000:0000:0000"
-
-
-@pytest.mark.parametrize(
-    ("gids", "state", "index"),
-    [
-        (
-            {0: (LOCAL, "IB/RoCE v1"), 1: (LOCAL, "RoCE v2"), 2: (OURS, "IB/RoCE v1"), 3: (OURS, "RoCE v2")},
-            "4: ACTIVE",
-            3,
-        ),
-        ({0: (NONE, ""), 10: (OURS, "RoCE v2")}, "4: ACTIVE", 10),
-        ({0: (OURS, "RoCE v2")}, "1: DOWN", None),
-        ({0: (OURS, "IB/RoCE v1")}, "4: ACTIVE", None),
-        ({0: (OTHER, "RoCE v2")}, "4: ACTIVE", None),
-        ({}, "4: ACTIVE", None),
-    ],
-)
-def test_the_rdma_port_is_that_whose_roce_v2_gid_is_our_address(
-    tmp_path: Path, gids: dict[int, tuple[str, str]], state: str, index: int | None
-) -> None:
-    lay(tmp_path, "rocep1s0", {0: (OTHER, "RoCE v2")})
-    lay(tmp_path, "rocep194s0", gids, state)
-    expected = None if index is None else {"device": "rocep194s0", "port": 1, "gid": index}
-    assert card.rdma("192.168.100.1", "enp194s0np0", tmp_path) == expected
-
-
 def test_without_any_rdma_there_is_none(tmp_path: Path) -> None:
     assert card.rdma("192.168.100.1", "enp194s0np0", tmp_path) is None
-
-
-@pytest.mark.parametrize(
-    ("layer", "dev_port", "port"), [("InfiniBand", "0x0", 1), ("InfiniBand", "1", None), ("Ethernet", "0", None)]
-)
-def test_infiniband_is_the_device_of_its_interface(tmp_path: Path, layer: str, dev_port: str, port: int | None) -> None:
-    lay(tmp_path, "ibp1s0", {0: (LOCAL, "IB/RoCE v1")})
-    (tmp_path / "class/infiniband/ibp1s0/ports/1/link_layer").write_text(f"{layer}\n")
-    (tmp_path / "class/net/ib0/device").mkdir(parents=True)
-    (tmp_path / "class/net/ib0/dev_port").write_text(f"{dev_port}\n")
-    (tmp_path / "class/net/ib0/device/infiniband").symlink_to(tmp_path / "class/infiniband")
-    found = card.rdma("192.168.100.1", "ib0", tmp_path)
-    assert found == (port and {"device": "ibp1s0", "port": port, "gid": None})
-    if found:
-        assert "-x" not in programs.words("ib_write_lat", "192.168.100.1", 1, rdma=found, peer="192.168.100.2")
 
 
 def test_an_interface_is_found_by_its_address() -> None:
     assert card.interface("127.0.0.1") == "lo"
     assert card.interface("203.0.113.77") == ""
     assert card.driver("lo") == card.driver("") == ""
+
+
+def test_infiniband_needs_no_gid() -> None:
+    rdma = {"device": "mlx5_0", "port": 1, "gid": None}
+    words = programs.words("ib_write_lat", "192.168.100.1", 40123, rdma=rdma, peer="192.168.100.2")
+    assert words[:7] == ["ib_write_lat", "-d", "mlx5_0", "-i", "1", "-p", "40123"]
 
 
 @pytest.mark.parametrize("program", programs.AMOUNTS)

@@ -10,7 +10,7 @@ import fcntl
 import ipaddress
 import socket
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +40,16 @@ def driver(name: str, sys: Path = SYS) -> str:
 def rdma(address: str, name: str, sys: Path = SYS) -> dict[str, Any] | None:
     """{"device", "port", "gid"} of the active port by which RDMA leaves from this address of the interface `name`. Of
     RoCE v2 it is the one with a GID of it; InfiniBand, whose IPoIB is the interface, needs none."""
-    wanted = ipaddress.ip_address(f"::ffff:{address}")
-    for port in _active((sys / "class/infiniband").glob("*/ports/*")):
-        for index in _indices(port, wanted):
+    wanted, own = ipaddress.ip_address(f"::ffff:{address}"), sys / "class/net" / name
+    for port in _active(sys):
+        for index in _indices(port, wanted, name):
             return _told(port, index)
-    own = sys / "class/net" / name
-    bound = _active(own.glob("device/infiniband/*/ports/*")) if name else []
+    bound = (port for port in _active(sys) if name and (own / "device").resolve() == _device(port))
     return next((_told(port, None) for port in bound if _infiniband(port, own)), None)
+
+
+def _device(port: Path) -> Path:
+    return (port.parent.parent / "device").resolve()
 
 
 def _told(port: Path, gid: int | None) -> dict[str, Any]:
@@ -59,14 +62,19 @@ def _infiniband(port: Path, interface: Path) -> bool:
     return _text(port / "link_layer") == "InfiniBand" and int(port.name) == int(dev_port, 0) + 1
 
 
-def _active(ports: Iterable[Path]) -> list[Path]:
-    return [port for port in sorted(ports) if _text(port / "state").endswith("ACTIVE")]
+def _active(sys: Path) -> list[Path]:
+    """Of channel adapters alone: those of iWARP ("4: RNIC") have GIDs, too. Those of hardware come first."""
+    ports = [port for port in (sys / "class/infiniband").glob("*/ports/*") if _text(port / "state").endswith("ACTIVE")]
+    able = (port for port in ports if _text(port.parent.parent / "node_type").endswith(": CA"))
+    return sorted(able, key=lambda port: (not (port.parent.parent / "device").exists(), port))
 
 
-def _indices(port: Path, wanted: ipaddress.IPv6Address | ipaddress.IPv4Address) -> Iterator[int]:
+def _indices(port: Path, wanted: ipaddress.IPv6Address | ipaddress.IPv4Address, name: str) -> Iterator[int]:
+    about = port / "gid_attrs"
     for path in sorted((port / "gids").glob("*"), key=lambda path: int(path.name)):
+        ours = _text(about / "ndevs" / path.name) in ("", name) and _text(about / "types" / path.name) == ROCE
         with contextlib.suppress(ValueError):
-            if ipaddress.ip_address(_text(path)) == wanted and _text(port / "gid_attrs/types" / path.name) == ROCE:
+            if ours and ipaddress.ip_address(_text(path)) == wanted:
                 yield int(path.name)
 
 
