@@ -101,10 +101,10 @@ def running(word: str) -> list[str]:
 
 
 def test_when_nobody_wants_it_any_more_both_ends_end() -> None:
-    with asked(job("ping", "stream", rounds=10**9)) as (command, said):
+    with asked(job("ping", "stream", stream=20.0)) as (command, said):
         other = other_end(command)
-        time.sleep(0.5)
-    assert other.wait(10) == 1
+        assert next(said)["what"] == "ping"
+    assert other.wait(20) == 1
     with pytest.raises(StopIteration):
         next(said)
 
@@ -116,9 +116,9 @@ def test_an_address_that_this_node_has_not_is_named() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_an_other_end_that_goes_is_said(number: signal.Signals) -> None:
-    with asked(job("ping", "stream", rounds=10**9)) as (command, said):
+    with asked(job("ping", "stream", stream=20.0)) as (command, said):
         other = other_end(command)
-        time.sleep(1.0)
+        assert next(said)["what"] == "ping"
         other.send_signal(number)
         (last,) = said
         other.wait(10)

@@ -87,7 +87,7 @@ class Measuring:
 
     def _ping(self) -> dict[str, Any]:
         with self._telling("echo"):
-            line = self._door.accept("echo", CALLS)
+            line = self._door.accept("echo", CALLS, self._line.alive)
             with line.connection as connection:
                 trips = ping(connection, self._job["rounds"], PING)
         return {"tool": "strixd", "trips": [round(trip, 2) for trip in trips]}
@@ -96,7 +96,7 @@ class Measuring:
         if "iperf3" in self._theirs["programs"] and "iperf3" in present():
             return self._by("iperf3", None)
         with self._telling("drain", streams=STREAMS) as told, contextlib.ExitStack() as stack:
-            calls = (self._door.accept("drain", CALLS).connection for _ in range(STREAMS))
+            calls = (self._door.accept("drain", CALLS, self._line.alive).connection for _ in range(STREAMS))
             pour([stack.enter_context(each) for each in calls], self._job["stream"])
         return {"tool": "strixd", "bytes": told["bytes"], "seconds": told["seconds"]}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import time
@@ -35,6 +36,14 @@ class Line:
         line, _, rest = bytes(self._text).partition(b"\n")
         self._text[:] = rest
         return read(line)
+
+    def alive(self) -> None:
+        """Raises when the other end has hung up, and takes nothing."""
+        self.connection.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            if not self.connection.recv(1, socket.MSG_PEEK):
+                raise ConnectionResetError("the other end hung up")
+        self.connection.settimeout(SILENCE)
 
     def _take(self) -> None:
         try:

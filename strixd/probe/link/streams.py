@@ -6,6 +6,7 @@ The kernel does the work: a message of 1 MiB is one call, in which other threads
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -39,16 +40,19 @@ def echo(line: socket.socket) -> None:
 
 
 def pour(lines: Sequence[socket.socket], seconds: float) -> None:
-    """Sends over all of them for so long, and closes their way there."""
-    end, block = time.monotonic() + seconds, bytes(BLOCK)
+    """Sends over all of them for so long, or until one fails, and closes their way there."""
+    end, block, over = time.monotonic() + seconds, bytes(BLOCK), threading.Event()
 
     def one(line: socket.socket) -> None:
-        while time.monotonic() < end:
+        while time.monotonic() < end and not over.is_set():
             line.sendall(block)
         line.shutdown(socket.SHUT_WR)
 
     with ThreadPoolExecutor(len(lines)) as pool:
-        list(pool.map(one, lines))
+        try:
+            list(pool.map(one, lines))
+        finally:
+            over.set()
 
 
 def drain(lines: Sequence[socket.socket]) -> tuple[int, float]:
