@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 LONGEST = 1 << 20  # bytes of a message
+HUNG_UP = "the other end hung up"
 SILENCE = 10.0  # seconds in which one who measures must do something
 
 
@@ -24,7 +25,10 @@ class Line:
         _keep_alive(connection)
 
     def say(self, message: dict[str, Any]) -> None:
-        self.connection.sendall(json.dumps(message).encode() + b"\n")
+        try:
+            self.connection.sendall(json.dumps(message).encode() + b"\n")
+        except ConnectionError:
+            raise ConnectionResetError(HUNG_UP) from None
 
     def hear(self, seconds: float = float("inf")) -> dict[str, Any]:
         """The next message; TimeoutError when none comes in so many seconds."""
@@ -42,7 +46,7 @@ class Line:
         self.connection.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             if not self.connection.recv(1, socket.MSG_PEEK):
-                raise ConnectionResetError("the other end hung up")
+                raise ConnectionResetError(HUNG_UP)
         self.connection.settimeout(SILENCE)
 
     def _take(self) -> None:
@@ -50,8 +54,10 @@ class Line:
             came = self.connection.recv(1 << 16)
         except TimeoutError:
             raise TimeoutError("the other end says nothing") from None
+        except ConnectionError:
+            raise ConnectionResetError(HUNG_UP) from None
         if not came:
-            raise ConnectionResetError("the other end hung up")
+            raise ConnectionResetError(HUNG_UP)
         self._text += came
         if len(self._text) > LONGEST:
             raise ConnectionAbortedError("the other end says too much")

@@ -11,6 +11,8 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from strixd.probe.link.line import HUNG_UP
+
 BLOCK = 1 << 20  # bytes; one of these per connection is all the memory that it takes
 WARM = 200  # round trips that are not counted: windows, caches and clocks of processors settle
 
@@ -28,7 +30,7 @@ def _trips(line: socket.socket, rounds: int, end: float) -> list[float]:
         began = time.perf_counter_ns()
         line.sendall(b".")
         if not line.recv(1):
-            raise ConnectionResetError("the other end hung up")
+            raise ConnectionResetError(HUNG_UP)
         trips.append((time.perf_counter_ns() - began) / 1000)
     return trips
 
