@@ -4,6 +4,7 @@ shell completions and a man page. No logic here."""
 from __future__ import annotations
 
 from strixd.api.wire import ADDRESS
+from strixd.cli.bench_words import BENCH
 from strixd.cli.doctor_words import DOCTOR, REPORT
 from strixd.cli.grammar import Command, Option, Word
 
@@ -143,6 +144,7 @@ COMMANDS = (
         detail="When time is up it names what is missing and ends with status 75.",
         examples=("strixd-cli wait ready --timeout 600",),
     ),
+    BENCH,
     Command(
         "logs",
         "local:logs",
