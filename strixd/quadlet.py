@@ -5,6 +5,7 @@ The unit is never enabled and never restarts by itself: strixd alone starts it (
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -102,6 +103,17 @@ def _container(container: Container) -> tuple[str, ...]:
 def quote(word: str) -> str:
     """One word for systemd: quoted, with specifiers taken literally (systemd.syntax(7))."""
     return '"' + _percent(word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")) + '"'
+
+
+def environment(text: str) -> dict[str, str]:
+    """The variables in the text of a unit that `render` wrote."""
+    lines = (line.partition("=")[2] for line in text.splitlines() if line.startswith("Environment="))
+    return {key: value for key, _, value in (_unquoted(line).partition("=") for line in lines)}
+
+
+def _unquoted(word: str) -> str:
+    """Of what `quote` made."""
+    return re.sub(r"\\(.)", lambda found: {"n": "\n"}.get(found[1], found[1]), word[1:-1].replace("%%", "%"))
 
 
 def _percent(text: str) -> str:

@@ -7,8 +7,8 @@ import shlex
 import pytest
 
 from strixd.quadlet import Container, quote, render
+from strixd.resources.completed import with_host
 from strixd.resources.image import Report, runnable
-from strixd.resources.ray import with_host
 
 PLAIN = Container("strixd-x", "a test", "example.org/x@sha256:1", ("vllm", "serve", "m"))
 PRESENT = Report(reference="example.org/a/b:latest", state="present", digest="sha256:abc", id="123")
@@ -52,7 +52,7 @@ def test_the_kernel_takes_the_model_first_and_whole() -> None:
 
 
 def test_what_only_the_host_knows_is_filled_in() -> None:
-    full = with_host(PLAIN, PRESENT, "eth7")
+    full = with_host(PLAIN, PRESENT, {"GLOO_SOCKET_IFNAME": "eth7"})
     assert full.environment["GLOO_SOCKET_IFNAME"] == "eth7"
     assert full.image == "example.org/a/b@sha256:abc"
 
