@@ -20,7 +20,7 @@ SIOCETHTOOL, ETHTOOL_GDRVINFO = 0x8946, 0x00000003
 LENGTH, VERSION = 196, slice(68, 100)
 """struct ethtool_drvinfo, and fw_version in it (include/uapi/linux/ethtool.h)."""
 ANSWER = 5.0
-"""Seconds for devlink; it takes a few milliseconds."""
+"""Seconds for each of the two; they take a few milliseconds."""
 AGAIN = 600.0
 """Seconds for which an answer counts."""
 E810 = "ice"
@@ -38,7 +38,7 @@ class Versions:
         until, told = self._told.get((interface, address), (0.0, Firmware()))
         if time.monotonic() < until:
             return told
-        version = await asyncio.to_thread(driver_version, interface) if driver else ""
+        version = await _in_time(interface) if driver else ""
         said = await self._ask(address) if driver == E810 and address else ""
         found = told_by_devlink(said, version)
         self._told = {(interface, address): (time.monotonic() + AGAIN, found)}
@@ -59,6 +59,14 @@ class Versions:
             await process.wait()
             return ""
         return said.decode(errors="replace")
+
+
+async def _in_time(interface: str) -> str:
+    """A driver that hangs keeps one thread, until it may be asked again."""
+    try:
+        return await asyncio.wait_for(asyncio.to_thread(driver_version, interface), ANSWER)
+    except TimeoutError:
+        return ""
 
 
 def driver_version(interface: str) -> str:

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from laid_tree import lay
 
 from strixd.errors import Unavailable
 from strixd.host import firmware, hardware, rdma
@@ -23,6 +22,7 @@ from strixd.host.hardware import History, SysfsCards
 from strixd.ports import Card, Firmware
 from strixd.ports.hardware import WINDOW
 from strixd.resources.fabric import hardware as in_words
+from tests.laid_tree import lay
 
 LINK = "class/net/eth1/carrier: 1\nclass/net/eth1/carrier_changes: 4\n"
 PORT = "class/infiniband/irdma0/ports/1/state: 4: ACTIVE\n"

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from laid_tree import lay
 
 from strixd import collectives
 from strixd.host.hardware import SysfsCards
 from strixd.ladder import GRACE, LOSSES, Verdict, Wanted, judge
 from strixd.ports import Card, Firmware, Gid, RdmaPort
 from strixd.quadlet import Container, environment, render
+from tests.laid_tree import lay
 
 CASES = tomllib.loads((Path(__file__).parents[1] / "cases/link/cases.toml").read_text())
 LATE = 1e12
