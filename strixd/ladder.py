@@ -84,7 +84,8 @@ def judge(wanted: Wanted, card: Card, now: float) -> Verdict:
         hint = f"check the cable and the other end; ethtool {card.interface}"
         return Verdict(kind, rdma, tcp, "blocked", tcp.why, hint)
     if rdma.why and _may_come(wanted, card) and 0 <= now - card.since < GRACE:
-        why = f"RDMA is not there: {rdma.why}; it has {GRACE:.0f} s to come"
+        then = f"when it does not come within {GRACE:.0f} s, TCP is taken, {COST}"
+        why = f"RDMA is not there: {rdma.why}; {then if wanted.allow_tcp else f'it has {GRACE:.0f} s to come'}"
         return Verdict(kind, rdma, tcp, "waiting", why, rdma.hint)
     if wanted.kind not in ("auto", kind):
         why = f'[fabric] kind = "{wanted.kind}", and {card.interface} is {found(card)}'
@@ -148,7 +149,7 @@ def _rdma(wanted: Wanted, card: Card) -> Rung:
     if not card.ports:
         why = f"no RDMA device is bound to {card.interface}"
         hint = "modprobe irdma; journalctl -k -g irdma" if card.driver == "ice" else "rdma link; lsmod"
-        return Rung("rdma", card.interface, why, hint)
+        return Rung("rdma", card.interface, why, hint if card.driver in RDMA_DRIVERS else "")
     if card.lost >= LOSSES:
         why = f"{card.interface} lost its carrier {card.lost} times within {WINDOW / 60:.0f} min"
         return Rung("rdma", card.interface, why, f"look at cable and card: journalctl -k -g {card.interface}")

@@ -28,6 +28,7 @@ FRESH = 0.2
 """Seconds for which a reading counts; several resources ask within one pass."""
 LOOK = 3.0
 """Seconds between looks at the states of RDMA ports."""
+HINT = "journalctl -k -n 50: a driver hangs"
 _PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 Told = Callable[[str, str, str], Awaitable[Firmware]]
 
@@ -74,12 +75,12 @@ class SysfsCards:
         if self._busy is not None and not self._busy.done():
             await asyncio.wait({self._busy}, timeout=ANSWER)
         if self._busy is not None and not self._busy.done():
-            raise Unavailable(f"Cannot {doing}: the kernel does not answer")
+            raise Unavailable(f"Cannot {doing}: the kernel does not answer", hint=HINT)
         future = asyncio.get_running_loop().run_in_executor(None, read)
         self._busy = future  # type: ignore[assignment]  # only waited for
         done, _ = await asyncio.wait({future}, timeout=ANSWER)
         if not done:
-            raise Unavailable(f"Cannot {doing}: the kernel does not answer")
+            raise Unavailable(f"Cannot {doing}: the kernel does not answer", hint=HINT)
         return future.result()
 
 

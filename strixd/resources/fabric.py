@@ -81,7 +81,10 @@ def _facts(wanted: Wanted, observed: Observed, verdict: Verdict) -> tuple[str, .
 
 
 def _rung(rung: Rung) -> str:
-    return f"no {'RDMA' if rung.name == 'rdma' else 'TCP'}: {rung.why}" if rung.why else str(rung)
+    if not rung.why:
+        return str(rung)
+    mend = f" (mend: {rung.hint})" if rung.hint else ""
+    return f"no {'RDMA' if rung.name == 'rdma' else 'TCP'}: {rung.why}{mend}"
 
 
 def hardware(card: Card) -> tuple[str, ...]:

@@ -15,34 +15,18 @@ from strixd import collectives, workload
 from strixd.fabric import Fabric, Pick, pick
 from strixd.ladder import Wanted, judge
 from strixd.occupied import Seat, unless_taken
-from strixd.plan import Effect, Plan, Step, unguarded
+from strixd.plan import Plan, Step, unguarded
 from strixd.ports import Card, Holder, Host, RayReport, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import fabric, image, leftovers, members, rung
 from strixd.resources.completed import fingerprint, with_host
 from strixd.resources.members import Peer
+from strixd.resources.publish import Publish
 
 NAME = "strixd-ray"
 NO_TOKENS = 64  # exit status of strixd/probe: this image's Ray knows no token authentication
 SERVER = "strixd-vllm"
 UNLISTED_AFTER = 120.0  # seconds that a running raylet may be missing from Ray's list before it is started again
-
-
-@dataclass(frozen=True, slots=True)
-class Publish:
-    """Tell this node's probe what to say about this node in Ray's key-value store."""
-
-    effect: ClassVar[Effect] = Effect.NOW
-    record: tuple[tuple[str, str], ...]
-
-    def __str__(self) -> str:
-        return "publish this node's record in Ray: " + ", ".join(f"{key} {value[:19]}" for key, value in self.record)
-
-    def undo(self) -> Step | None:
-        return None
-
-    async def apply(self, host: Host) -> None:
-        await host.ray.publish(dict(self.record))
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,16 +268,9 @@ def _hint(desired: Desired, error: str) -> str:
 def _record(desired: Desired, observed: Observed, report: RayReport) -> tuple[tuple[str, str], ...]:
     digest = observed.image.digest
     record = {"boot": observed.boot, "digest": digest, "settings": desired.settings, "version": desired.version}
-    record |= _of_link(desired, observed)
+    if observed.card:
+        verdict = judge(desired.link, observed.card, observed.now)
+        record |= rung.said(verdict, observed.published, collectives.in_force(observed.text))
     if leftovers.overdue(observed.ended, observed.now) and _ranks(desired, observed, report):
         record["server"] = "down"
     return tuple(sorted(record.items()))
-
-
-def _of_link(desired: Desired, observed: Observed) -> dict[str, str]:
-    """What the others must know of this node's link; of what may pass it says what it said before."""
-    verdict = judge(desired.link, observed.card, observed.now) if observed.card else None
-    fine = observed.published.get(rung.RDMA, rung.FINE)
-    if verdict and verdict.condition != "waiting" and not verdict.tcp.why:
-        fine = verdict.rdma.why or rung.FINE
-    return {rung.RDMA: fine, rung.RUNG: collectives.name(collectives.in_force(observed.text)) or ""}

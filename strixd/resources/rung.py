@@ -61,6 +61,14 @@ def named(report: RayReport | None, head: str) -> str:
     return records[-1].get(RUNG, "") if records else ""
 
 
+def said(verdict: Verdict, before: Mapping[str, str], told: Mapping[str, str]) -> dict[str, str]:
+    """For this node's record: what the others must know of its link. While RDMA may yet come, and without carrier, it
+    says what it said `before`."""
+    settled = verdict.condition != "waiting" and not verdict.tcp.why
+    fine = verdict.rdma.why or FINE if settled else before.get(RDMA, FINE)
+    return {RDMA: fine, RUNG: collectives.name(told) or ""}
+
+
 def choose(verdict: Verdict, seen: Seen, *, leads: bool, allow_tcp: bool, dscp: int) -> Choice:
     """`leads`: this node is the head."""
     force = collectives.name(seen.told)

@@ -69,6 +69,22 @@ async def test_rdma_lost_in_service_restarts_on_tcp_and_says_what_it_costs(kind:
 
 
 @virtual
+async def test_a_server_that_dies_of_lost_rdma_comes_back_over_tcp_and_the_cause_is_the_link() -> None:
+    async with serving() as node:
+        fault(node, "down")
+        await node.until(lambda status: of(node, "fabric").startswith("waiting"), seconds=10)
+        server = node.world.server()
+        assert server
+        server.fail()
+        await node.until(lambda status: over(status) == TCP and answering(status), seconds=200)
+        assert node.status.incident
+        assert node.status.incident.resource == "fabric"
+        assert "irdma0 port 1 is DOWN" in node.status.incident.cause
+        assert "about 70 µs instead of 5 µs" in node.status.incident.cause
+        assert starts(node.world, VLLM) == 2
+
+
+@virtual
 async def test_rdma_that_comes_back_at_once_ends_nothing() -> None:
     async with serving() as node:
         fault(node, "down")

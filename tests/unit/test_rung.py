@@ -115,7 +115,12 @@ LINK = Pick(Link("eth1", "02:00:00:00:00:01", carrier=True))
     [
         (CARD, WANTED, "ok", "roce: RDMA (RoCE v2, irdma0 port 1, GID 3); TCP over eth1, 100 Gb/s"),
         (CARD, replace(WANTED, kind="infiniband"), "blocked", '[fabric] kind = "infiniband"'),
-        (replace(CARD, ports=()), WANTED, "ok", "ethernet: no RDMA: no RDMA device is bound to eth1; TCP over eth1"),
+        (
+            replace(CARD, ports=()),
+            WANTED,
+            "ok",
+            "ethernet: no RDMA: no RDMA device is bound to eth1 (mend: modprobe",
+        ),
         (None, WANTED, "blocked", "eth1 has just gone"),
         (CARD, replace(WANTED, person={"NCCL_IB_TC": "1"}), "ok", "[image] environment says NCCL_IB_TC=1, and counts"),
         (CARD, WANTED, "ok", "the image sets NCCL_IB_DISABLE=1; strixd's own counts"),
@@ -128,3 +133,18 @@ def test_the_link_says_what_it_is(card: Card | None, wanted: Wanted, condition: 
     plan = fabric.FabricLink().plan(desired, seen)
     assert (plan.condition, plan.steps) == (condition, ())
     assert words in "; ".join((plan.why, *plan.facts))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "before", "word"),
+    [
+        (GOOD, {}, FINE),
+        (BAD, {"rdma": FINE}, DOWN),
+        (replace(BAD, condition="waiting"), {"rdma": FINE}, FINE),
+        (replace(BAD, condition="waiting"), {"rdma": DOWN}, DOWN),
+        (judge(WANTED, replace(CARD, carrier=False, ports=()), 1e9), {"rdma": FINE}, FINE),
+        (judge(replace(WANTED, allow_tcp=False), replace(CARD, ports=()), 1e9), {}, "no RDMA device is bound to eth1"),
+    ],
+)
+def test_a_node_says_what_has_settled(verdict: Verdict, before: Told, word: str) -> None:
+    assert rung.said(verdict, before, TCP) == {"rdma": word, "rung": "tcp"}

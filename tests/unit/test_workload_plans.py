@@ -12,6 +12,7 @@ from strixd.plan import Condition, Plan
 from strixd.ports import Answer, Card, Holder, Link, Member, Progress, RayReport, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import drain, image, members, ray, vllm
+from strixd.resources.publish import Publish
 from strixd.workload import Gather, Start, Stop, WriteUnit
 
 HEAD = members.Peer("halo1", "head", "10.0.0.1", 1)
@@ -117,7 +118,7 @@ def test_node_that_ray_does_not_list_is_started_again_after_a_while(now: float, 
 
 def test_record_is_published_once() -> None:
     plan = ray.Ray().plan(wanted(), seen(wanted(), report(*BOTH), published={}))
-    assert plan.steps == (ray.Publish(tuple(sorted(RECORD.items()))),)
+    assert plan.steps == (Publish(tuple(sorted(RECORD.items()))),)
 
 
 def with_ranks(peer: members.Peer, count: int, **changes: object) -> Member:
@@ -175,14 +176,14 @@ def test_after_a_while_the_head_says_that_its_server_is_down_and_takes_it_back()
     late = seen(wanted(), LEFT, ended=9.0)
     plan = ray.Ray().plan(wanted(), late)
     (publish,) = plan.steps
-    assert isinstance(publish, ray.Publish)
+    assert isinstance(publish, Publish)
     said = dict(publish.record)
     assert said == RECORD | {"server": "down"}
     assert plan.condition == "waiting"
     gone = replace(late, report=report(*BOTH), published=said)
-    assert ray.Ray().plan(wanted(), gone).steps == (ray.Publish(tuple(sorted(RECORD.items()))),)
+    assert ray.Ray().plan(wanted(), gone).steps == (Publish(tuple(sorted(RECORD.items()))),)
     up = replace(late, ended=0.0, published=said)
-    assert ray.Ray().plan(wanted(), up).steps == (ray.Publish(tuple(sorted(RECORD.items()))),)
+    assert ray.Ray().plan(wanted(), up).steps == (Publish(tuple(sorted(RECORD.items()))),)
 
 
 def test_after_a_while_the_head_ends_what_is_left_in_its_own_container() -> None:
