@@ -20,7 +20,7 @@ GRACE = 10.0
 """Seconds that RDMA has to come, where it can be expected: a driver loads late, and a port and its GIDs come after the
 carrier. As long must it be gone before a model is ended for it."""
 LOSSES = 3
-"""So often lost within WINDOW, the carrier is no ground for RDMA: its queue pairs do not outlive a reset."""
+"""So often lost within WINDOW, a link is no ground for RDMA: its queue pairs do not outlive a reset of the card."""
 COST = "about 70 µs instead of 5 µs"
 """Of a message: what RDMA is worth, measured by the guide's author on an E810."""
 RDMA_DRIVERS = ("ice", "mlx4_en", "mlx5_core", "bnxt_en", "qede")
@@ -142,7 +142,8 @@ def _rdma(wanted: Wanted, card: Card) -> Rung:
     if card.thunderbolt:
         return Rung("rdma", card.interface, "Thunderbolt carries TCP only")
     if why := _forbidden(wanted):
-        return Rung("rdma", card.interface, why, "take that out of cluster.toml, then strixd-cli apply")
+        mend = "take that out of cluster.toml, then strixd-cli apply" if OFF in why else ""
+        return Rung("rdma", card.interface, why, mend)
     if card.firmware.safe_mode:
         why = f"{card.interface} is in safe mode: its driver found no DDP package"
         return Rung("rdma", card.interface, why, "dnf install linux-firmware; reboot; journalctl -k -g 'ice.*DDP'")
@@ -151,7 +152,7 @@ def _rdma(wanted: Wanted, card: Card) -> Rung:
         hint = "modprobe irdma; journalctl -k -g irdma" if card.driver == "ice" else "rdma link; lsmod"
         return Rung("rdma", card.interface, why, hint if card.driver in RDMA_DRIVERS else "")
     if card.lost >= LOSSES:
-        why = f"{card.interface} lost its carrier {card.lost} times within {WINDOW / 60:.0f} min"
+        why = f"{card.interface} lost its carrier or its RDMA port {card.lost} times within {WINDOW / 60:.0f} min"
         return Rung("rdma", card.interface, why, f"look at cable and card: journalctl -k -g {card.interface}")
     rungs = [_port(wanted, card, port) for port in card.ports]
     return next((rung for rung in rungs if not rung.why), rungs[0])

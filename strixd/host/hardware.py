@@ -85,24 +85,35 @@ class SysfsCards:
 
 
 class History:
-    """What one reading cannot tell: since when all is as it is, and how often the carrier was lost lately."""
+    """What one reading cannot tell: since when all is as it is, and how often the link was lost lately."""
 
     def __init__(self) -> None:
         self._last: dict[str, Card] = {}
-        self._seen: dict[str, tuple[tuple[float, int], ...]] = {}
+        self._losses: dict[str, tuple[tuple[float, int], ...]] = {}
 
     def known(self, card: Card, now: float) -> Card:
         """`now`: seconds since the epoch."""
         before = self._last.get(card.interface)
-        if before and before.changes is not None and card.changes is not None and card.changes > before.changes:
-            change = (now, card.changes - before.changes)
-            self._seen[card.interface] = (*self._seen.get(card.interface, ()), change)
-        lately = tuple(each for each in self._seen.get(card.interface, ()) if 0 <= now - each[0] <= WINDOW)
+        if before and (changes := _changes(before, card)):
+            self._losses[card.interface] = (*self._losses.get(card.interface, ()), (now, changes))
+        lately = tuple(each for each in self._losses.get(card.interface, ()) if 0 <= now - each[0] <= WINDOW)
         since = before.since if before and _same(before, card) and before.since <= now else now
         changes = sum(count for _, count in lately)
-        self._seen[card.interface] = lately
+        self._losses[card.interface] = lately
         self._last[card.interface] = replace(card, lost=(changes + 1) // 2, since=since)  # it went, and came
         return self._last[card.interface]
+
+
+def _changes(before: Card, now: Card) -> int:
+    """How often the carrier has changed since; an RDMA port that went under a carrier that stayed counts for two."""
+    counted = (now.changes or 0) - before.changes if before.changes is not None else 0
+    if counted > 0 or not (before.carrier and now.carrier):
+        return max(counted, 0)
+    return 2 * bool(_active(before) - _active(now))
+
+
+def _active(card: Card) -> set[str]:
+    return {str(port) for port in card.ports if port.state == "ACTIVE"}
 
 
 def _same(one: Card, other: Card) -> bool:

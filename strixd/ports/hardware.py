@@ -64,9 +64,9 @@ class Firmware:
 @dataclass(frozen=True, slots=True)
 class Card:
     """The hardware of one network interface. `speed` in Gb/s, of Thunderbolt that of both lanes together; `changes`:
-    how often the carrier came or went since the interface is there; `lost`: how often it went within the last WINDOW
-    seconds, as far back as anybody looked; `ports`: those of RDMA devices that are bound to this very interface;
-    `since`: from when on all that decides has been as it is now, in seconds since the epoch."""
+    how often the carrier came or went since the interface is there; `lost`: how often it went, or an RDMA port under
+    it, within the last WINDOW seconds, as far back as anybody looked; `ports`: those of RDMA devices that are bound to
+    this very interface; `since`: from when on all that decides has been as it is now, in seconds since the epoch."""
 
     interface: str
     driver: str = ""

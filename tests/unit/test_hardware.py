@@ -19,7 +19,7 @@ from strixd.errors import Unavailable
 from strixd.host import firmware, hardware, rdma
 from strixd.host.firmware import Versions, driver_version, told_by_devlink
 from strixd.host.hardware import History, SysfsCards
-from strixd.ports import Card, Firmware
+from strixd.ports import Card, Firmware, RdmaPort
 from strixd.ports.hardware import WINDOW
 from strixd.resources.fabric import hardware as in_words
 from tests.laid_tree import lay
@@ -52,6 +52,16 @@ def test_losses_are_counted_and_the_age_of_what_is_known(
     for at, changes in readings:
         known = history.known(Card("eth1", carrier=True, changes=changes), at)
     assert (known.lost, known.since) == (lost, since)
+
+
+def test_an_rdma_port_that_goes_under_its_carrier_is_a_loss() -> None:
+    up = Card("eth1", carrier=True, changes=4, ports=(RdmaPort("irdma0", 1, "RoCE", "ACTIVE"),))
+    gone, history = replace(up, ports=()), History()
+    for at, card in enumerate((up, gone, gone, up, replace(up, ports=(replace(up.ports[0], state="DOWN"),)), up)):
+        known = history.known(card, at)
+    assert known.lost == 2
+    unplugged = replace(gone, carrier=False, changes=5)
+    assert history.known(unplugged, 10).lost == 3  # once, and not for its port again
 
 
 def test_firmware_that_is_told_late_makes_a_card_no_younger() -> None:
