@@ -13,6 +13,8 @@ from strixd.plan import Plan, unguarded
 from strixd.ports import Card, Host, Pci, RdmaPort
 from strixd.resources import image
 
+USB4 = 40.0
+"""Gb/s of two lanes; a passive cable that is too long gets half of it."""
 OLDEST = (4, 91)
 """The firmware that an E810 needs at least, by the guide."""
 
@@ -92,7 +94,10 @@ def hardware(card: Card) -> tuple[str, ...]:
     driver = f"{card.interface}: driver {card.driver or 'unknown'}"
     place = f"{driver}, {_place(card.pci)}" if card.pci else driver
     changes = "unknown" if card.changes is None else str(card.changes)
-    return (f"{place}{_firmware(card)}, {changes} changes of the carrier", *map(_port, card.ports))
+    slow = card.thunderbolt and 0 < card.speed < USB4
+    half = f"{card.speed:g} Gb/s of the {USB4:g} that USB4 can: another cable, or another port, may give the rest"
+    told = (f"{place}{_firmware(card)}, {changes} changes of the carrier", *map(_port, card.ports))
+    return (*told, half) if slow else told
 
 
 def _place(pci: Pci) -> str:

@@ -107,6 +107,7 @@ def test_what_the_records_say() -> None:
     assert (rung.named(report, "halo1"), rung.named(report, "halo2"), rung.named(None, "halo1")) == ("rdma", "", "")
 
 
+BOLT = Card("eth1", driver="thunderbolt-net", carrier=True, speed=40.0, changes=2, thunderbolt=True)
 LINK = Pick(Link("eth1", "02:00:00:00:00:01", carrier=True))
 
 
@@ -124,6 +125,8 @@ LINK = Pick(Link("eth1", "02:00:00:00:00:01", carrier=True))
         (None, WANTED, "blocked", "eth1 has just gone"),
         (CARD, replace(WANTED, person={"NCCL_IB_TC": "1"}), "ok", "[image] environment says NCCL_IB_TC=1, and counts"),
         (CARD, WANTED, "ok", "the image sets NCCL_IB_DISABLE=1; strixd's own counts"),
+        (replace(BOLT, speed=20.0), WANTED, "ok", "20 Gb/s of the 40 that USB4 can"),
+        (BOLT, WANTED, "ok", "thunderbolt: no RDMA: Thunderbolt carries TCP only; TCP over eth1, 40 Gb/s"),
         (replace(CARD, firmware=Firmware("4.20")), WANTED, "ok", "firmware 4.20 (older than 4.91)"),
     ],
 )
