@@ -1,5 +1,4 @@
-"""What the collectives of the ranks (RCCL, which reads NCCL's variables, and Gloo) are told of the link, and what a
-container in force was told. Pure.
+"""What the collectives of the ranks (RCCL, which reads NCCL's variables, and Gloo) are told of the link. Pure.
 
 Every variable is set or unset for certain, in the container's first words: the image may set it, or its login shell.
 Ranks inherit it from `ray start` of their own node. vLLM would copy all of the head's to them (0.32, seen), interface
@@ -14,7 +13,6 @@ from collections.abc import Mapping
 
 from strixd.ladder import OFF, ROCE_V2, Name, Rung
 from strixd.ports.hardware import Card
-from strixd.quadlet import environment as written
 
 HCA, INDEX, CLASS = "NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_TC"
 SOCKET, GLOO, HOST = "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "VLLM_HOST_IP"
@@ -31,17 +29,17 @@ def told(rung: Rung, dscp: int) -> dict[str, str]:
     if rung.port is None:
         return {**sockets, OFF: "1"}
     index = {} if rung.gid is None else {INDEX: str(rung.gid)}
-    mark = {CLASS: str(dscp << 2)} if dscp else {}
-    return {**sockets, OFF: "0", HCA: f"={rung.port.device}:{rung.port.number}", **index, **mark}
+    return marked({**sockets, OFF: "0", HCA: f"={rung.port.device}:{rung.port.number}", **index}, dscp)
 
 
-def in_force(text: str | None) -> dict[str, str]:
-    """What the container with this text was told of the link; {} when nothing, or there is none."""
-    return {key: value for key, value in written(text or "").items() if key in LINK}
+def marked(environment: Mapping[str, str], dscp: int) -> dict[str, str]:
+    """The same with this DSCP, which a person may change while the rest stays."""
+    rest = {key: value for key, value in environment.items() if key != CLASS}
+    return {**rest, CLASS: str(dscp << 2)} if dscp and name(rest) == "rdma" else rest
 
 
 def name(environment: Mapping[str, str]) -> Name | None:
-    """The rung that they stand for; None when they say nothing of it (an earlier strixd)."""
+    """The rung that they stand for; None when they say nothing of it (no container yet, or an earlier strixd's)."""
     return None if OFF not in environment else "rdma" if environment[OFF] == "0" else "tcp"
 
 

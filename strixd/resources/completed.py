@@ -23,4 +23,4 @@ def with_host(base: Container, report: image.Report, told: Mapping[str, str]) ->
     worker. What the file says counts more."""
     environment = {**told, **base.environment}
     before = base.before + collectives.first_words(environment)
-    return replace(base, image=image.runnable(report), environment=environment, before=before)
+    return replace(base, image=image.runnable(report), environment=environment, before=before, link=told)

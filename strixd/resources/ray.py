@@ -17,7 +17,7 @@ from strixd.ladder import Wanted, judge
 from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
 from strixd.ports import Card, Holder, Host, RayReport, Unit
-from strixd.quadlet import Container, render
+from strixd.quadlet import Container, link, render
 from strixd.resources import fabric, image, leftovers, members, rung
 from strixd.resources.completed import fingerprint, with_host
 from strixd.resources.members import Peer
@@ -145,7 +145,7 @@ async def _ended(host: Host, desired: Desired) -> float:
 
 def choice(desired: Desired, observed: Observed) -> rung.Choice:
     """The way that this node's ranks take over the link."""
-    told = collectives.in_force(observed.text)
+    told = link(observed.text or "")
     if observed.card is None:
         return rung.Choice(told, "waiting", "waits for fabric: the link has just gone")
     names, leads = tuple(peer.name for peer in desired.peers), desired.leads
@@ -207,7 +207,7 @@ def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
 
 
 def _own(desired: Desired, observed: Observed) -> members.Own:
-    over = collectives.name(collectives.in_force(observed.text)) or ""
+    over = collectives.name(link(observed.text or "")) or ""
     return members.Own(desired.node.name, observed.image.digest, desired.settings, desired.version, over)
 
 
@@ -219,7 +219,7 @@ def _way(desired: Desired, observed: Observed) -> tuple[str, ...]:
 
 def way(observed: Observed) -> str:
     """The rung in force in words, "" for none."""
-    return collectives.words(collectives.in_force(observed.text), observed.card)
+    return collectives.words(link(observed.text or ""), observed.card)
 
 
 def _word(desired: Desired, observed: Observed) -> tuple[Step, ...]:
@@ -270,7 +270,7 @@ def _record(desired: Desired, observed: Observed, report: RayReport) -> tuple[tu
     record = {"boot": observed.boot, "digest": digest, "settings": desired.settings, "version": desired.version}
     if observed.card:
         verdict = judge(desired.link, observed.card, observed.now)
-        record |= rung.said(verdict, observed.published, collectives.in_force(observed.text))
+        record |= rung.said(verdict, observed.published, link(observed.text or ""))
     if leftovers.overdue(observed.ended, observed.now) and _ranks(desired, observed, report):
         record["server"] = "down"
     return tuple(sorted(record.items()))

@@ -80,7 +80,7 @@ def choose(verdict: Verdict, seen: Seen, *, leads: bool, allow_tcp: bool, dscp: 
         return Choice(seen.told or collectives.told(verdict.best, dscp), "blocked", f"{lacking}; {NO_TCP}", FEW)
     name = _leader(lacking, seen, force) if leads else _follower(verdict, seen, force)
     if name == force and seen.busy:
-        return Choice(seen.told, better=_better(verdict, seen, lacking, force))
+        return Choice(collectives.marked(seen.told, dscp), better=_better(verdict, seen, lacking, force))
     rung = verdict.rdma if name == "rdma" and not verdict.rdma.why else verdict.tcp
     why = _why(rung, force, lacking or _of_head(seen))
     return Choice(collectives.told(rung, dscp), why=why, lost=bool(why) and rung.port is None)

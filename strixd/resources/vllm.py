@@ -10,12 +10,12 @@ import shlex
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from strixd import collectives, workload
+from strixd import workload
 from strixd.fabric import Fabric, Pick, pick
 from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
 from strixd.ports import Answer, Holder, Host, Progress, Served, Unit
-from strixd.quadlet import FOLDER, Container, render
+from strixd.quadlet import FOLDER, Container, link, render
 from strixd.resources import drain, image
 from strixd.resources.completed import fingerprint, with_host
 from strixd.resources.ray import NAME as RAY
@@ -174,7 +174,7 @@ def complete(desired: Desired, observed: Observed) -> Container:
     assert desired.container
     devices = tuple(device for device in desired.container.devices if device in observed.present)
     base = replace(desired.container, devices=devices, keys=observed.keys)
-    full = with_host(base, observed.image, collectives.in_force(observed.ray))
+    full = with_host(base, observed.image, link(observed.ray or ""))
     model = desired.path if desired.local in observed.present else desired.model
     return replace(full, command=tuple(model if word == MODEL else word for word in full.command))
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from strixd.quadlet import environment
 from tests.e2e.cluster import TOKENS, Cluster
 from tests.lab.cluster import Table
 from tests.lab.fixtures import Pair
@@ -15,6 +14,7 @@ from tests.lab.host import Host, wait_for
 from tests.lab.judge import GOING_DOWN, Judge
 from tests.lab.layout import FABRIC
 from tests.laid_tree import lay
+from tests.quadlet_text import environment
 
 pytestmark = pytest.mark.lab
 

@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 
 from strixd.engine.status import Status
-from strixd.quadlet import environment
 from strixd.sim.hardware import Fault
 from strixd.sim.world import FABRIC, RAY, VLLM
+from tests.quadlet_text import environment
 from tests.sim.node import MODEL, Node, answering, living, serving, starts, virtual, world
 
 FILES = tuple(f"/run/containers/systemd/{name}.container" for name in ("strixd-ray", "strixd-vllm"))

@@ -15,8 +15,11 @@ from strixd import collectives
 from strixd.host.hardware import SysfsCards
 from strixd.ladder import GRACE, LOSSES, Verdict, Wanted, judge
 from strixd.ports import Card, Firmware, Gid, RdmaPort
-from strixd.quadlet import Container, environment, render
+from strixd.quadlet import Container, link, render
+from strixd.resources.completed import with_host
+from strixd.resources.image import Report
 from tests.laid_tree import lay
+from tests.quadlet_text import environment
 
 CASES = tomllib.loads((Path(__file__).parents[1] / "cases/link/cases.toml").read_text())
 LATE = 1e12
@@ -128,13 +131,13 @@ def test_a_link_that_flaps_carries_tcp() -> None:
 
 def test_what_was_told_is_read_back_from_the_container() -> None:
     told = collectives.told(verdict(GOOD, after=0).best, 26)
-    said = {**told, "OTHER": 'a "b" 100% \\n $x'}
-    text = render(Container("x", "x", "i", ("c",), environment=said))
-    assert environment(text) == said
-    assert collectives.in_force(text) == told
+    person = {"NCCL_IB_HCA": "mlx5_0", "OTHER": 'a "b" 100% \\n $x'}
+    text = render(with_host(Container("x", "x", "i", ("c",), environment=person), Report(), told))
+    assert environment(text) == {**told, **person}
+    assert link(text) == told
+    assert link("") == link("# keys: none\n# link: \n") == {}
     assert collectives.words(told, GOOD) == "RDMA (RoCE v2, irdma0 port 1, GID 3)"
     assert collectives.words(told, None) == "RDMA (RoCE v2, irdma0 port 1, GID 3)"
-    assert collectives.in_force(None) == {}
     assert collectives.name({}) is None
 
 

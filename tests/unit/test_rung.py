@@ -73,6 +73,14 @@ def test_the_others_follow(verdict: Verdict, told: Told, busy: bool, head: str, 
     assert choose(verdict, Seen(told, busy, {"halo1": DOWN}, head), leads=False).told == then
 
 
+def test_another_dscp_is_a_setting_and_counts_at_once() -> None:
+    for told, then in ((RDMA, {**RDMA, "NCCL_IB_TC": "104"}), (TCP, TCP)):
+        choice = rung.choose(GOOD, Seen(told, True, {"halo2": FINE}), leads=True, allow_tcp=True, dscp=26)
+        assert choice.told == then
+    marked = {**RDMA, "NCCL_IB_TC": "104"}
+    assert choose(GOOD, Seen(marked, True, {"halo2": FINE})).told == RDMA
+
+
 def test_a_lost_rung_is_told_with_what_it_costs_and_a_better_one_with_its_name() -> None:
     lost = choose(GOOD, Seen(RDMA, True, {"halo2": DOWN}))
     assert (lost.lost, lost.why) == (True, f"RDMA is lost: halo2: {DOWN}; goes on over TCP, {COST}")
