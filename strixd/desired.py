@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid5
 
-from strixd import __version__, fence, occupied
+from strixd import __version__, collectives, fence, occupied
 from strixd.config import Config, Node, settings_hash
 from strixd.fabric import Fabric
+from strixd.ladder import Wanted
 from strixd.orders import Orders
 from strixd.ports import Profile, Zone
 from strixd.quadlet import Container
 from strixd.resources import cmdline, drain, firewall, image, members, memory, mtu, network, ray, vllm
+from strixd.resources import fabric as fabric_link
 
 SETTINGS = "/etc/strixd"
 CLUSTER_KEY = f"{SETTINGS}/cluster.key"
@@ -36,6 +38,7 @@ class Desired:
     network: network.Desired
     memory: memory.Desired
     image: image.Desired
+    fabric: fabric_link.Desired
     ray: ray.Desired
     vllm: vllm.Desired | None
 
@@ -49,6 +52,7 @@ def derive(config: Config, node: Node, orders: Orders, card: str = "") -> Desire
         network=_network(config, node, orders, fabric),
         memory=memory.Desired(config.model.memory_reserve_bytes),
         image=image.Desired(config.image.reference, config.image.pull, orders.update_after),
+        fabric=fabric_link.Desired(fabric, config.fabric.management, _link(config, node)),
         ray=_ray(config, node, orders, fabric),
         vllm=_vllm(config, node, orders, fabric) if node.role == "head" else None,
     )
@@ -90,6 +94,12 @@ def _network(config: Config, node: Node, orders: Orders, fabric: Fabric) -> netw
     )
     peers = tuple(mtu.Peer(other.name, str(other.ip.ip)) for other in config.nodes if other != node)
     return network.Desired(fabric, config.fabric.management, profile, peers, orders.at)
+
+
+def _link(config: Config, node: Node) -> Wanted:
+    person = {key: value for key, value in config.image.environment.items() if key in collectives.LINK}
+    own, address = config.fabric, str(node.ip.ip)
+    return Wanted(kind=own.kind, allow_tcp=own.allow_tcp, dscp=own.dscp, address=address, person=person)
 
 
 def _profile_id(config: Config) -> str:
@@ -140,6 +150,7 @@ def _environment(config: Config, node: Node) -> dict[str, str]:
         "VLLM_HOST_IP": str(node.ip.ip),
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_CACHE_ROOT": "/cache/vllm",
+        "VLLM_CONFIG_ROOT": "/cache/vllm-config",
         "TRITON_CACHE_DIR": "/cache/triton",
         "MIOPEN_USER_DB_PATH": "/cache/miopen",
         "NCCL_NET_GDR_LEVEL": "0",
@@ -202,6 +213,7 @@ def _ray(config: Config, node: Node, orders: Orders, fabric: Fabric) -> ray.Desi
         version=__version__,
         retry_after=orders.at,
         restart=orders.restart_ray,
+        link=_link(config, node),
     )
 
 
@@ -272,6 +284,6 @@ def _vllm_container(config: Config, node: Node, orders: Orders) -> Container:
         devices=config.image.devices,
         volumes=_volumes(config),
         podman=(f"--ipc=container:{ray.NAME}", f"--pid=container:{ray.NAME}", f"--stop-timeout={STOP}"),
-        before=f"export VLLM_API_KEY=$(cat {API_KEY}); " if _open(config) else "",
+        before=collectives.keep_own() + (f"export VLLM_API_KEY=$(cat {API_KEY}); " if _open(config) else ""),
         unit=(f"BindsTo={ray.NAME}.service", f"After={ray.NAME}.service"),
     )

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
+from strixd import collectives
 from strixd.errors import Rejected, StrixdError, Unavailable
 from strixd.host import podman_words as words
 from strixd.host.files import read_text, write_whole
@@ -42,6 +43,8 @@ class Found(Protocol):
     def digests(self) -> tuple[str, ...]: ...
     @property
     def size(self) -> int: ...
+    @property
+    def environment(self) -> tuple[str, ...]: ...
 
 
 class Store(Protocol):
@@ -139,9 +142,14 @@ def run(request: Request, store: Store, writer: Writer, *, record: str) -> int:
     _keep(store, image, request.name.repository, digest)
     _remember(record, request.reference, digest)
     told = {"error": str(trouble), "hint": trouble.hint} if trouble else {"error": "", "hint": ""}
-    writer.tell(state="present", digest=digest, id=image.id, size=image.size, **told)
+    writer.tell(state="present", digest=digest, id=image.id, size=image.size, sets=_sets(image), **told)
     log.info("%s is here: %s", request.reference, digest)
     return 0
+
+
+def _sets(image: Found) -> str:
+    """What the image says of the link, which only a host can know."""
+    return ", ".join(sorted(each for each in image.environment if each.partition("=")[0] in collectives.OWN))
 
 
 def settle(request: Request, store: Store, writer: Writer) -> tuple[Found, StrixdError | None]:

@@ -28,6 +28,7 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
     from strixd.host.effects import Sysfs
     from strixd.host.files import LocalFiles
     from strixd.host.firewalld import Firewalld
+    from strixd.host.hardware import SysfsCards
     from strixd.host.hub import HuggingFace
     from strixd.host.journal import Journald
     from strixd.host.link import KernelLinks, LinkEvents
@@ -41,7 +42,7 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
     from strixd.host.work import Workloads
 
     async with Bus() as bus:
-        links, network = KernelLinks(), NetworkManager(bus, time=rollback)
+        links, cards, network = KernelLinks(), SysfsCards(), NetworkManager(bus, time=rollback)
         firewall, units = Firewalld(bus), Systemd(bus, UNITS)
         cluster, model = RayByProbe(f"{PROBE_FOLDER}/socket"), VllmApi()
         crossings = Pings()
@@ -49,6 +50,7 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
         async def watch(wake: Wake) -> None:
             def link_changed(reason: str) -> None:
                 links.forget()
+                cards.forget()
                 crossings.again()
                 wake(reason)
 
@@ -56,12 +58,13 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
             firewall.watch(wake)
             with closing(LinkEvents(link_changed)), closing(FileWatch(BOOT_FILES, wake)):
                 async with asyncio.TaskGroup() as tasks:
-                    for port in (units, cluster, model, crossings):
+                    for port in (units, cluster, model, crossings, cards):
                         tasks.create_task(port.watch(wake))
 
         yield Host(
             identity=Identity(socket.gethostname(), _boot(), tuple(link.mac for link in await links.read())),
             links=links,
+            hardware=cards,
             crossings=crossings,
             network=network,
             firewall=firewall,

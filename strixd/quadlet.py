@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 FOLDER = "/run/containers/systemd"
 SLICE = "strixd-workload.slice"
+_LINK = "# link: "
 OOM_SCORE = 900
 """For every process of a container: the kernel's first choice when the host has no memory left, whoever took it last
 (GPU memory does not show in a process's size). Ray gives its workers, the ranks among them, 1000: they go first."""
@@ -20,8 +21,9 @@ OOM_SCORE = 900
 class Container:
     """What both workloads differ in. `command` runs through a login shell of the image, whose profile sets up
     ROCm and the Python environment. `volumes` are "SOURCE:TARGET[:ro]"; `before` is shell text that comes first;
-    `keys` differs with the keys that are read at a start, so that no container runs on with an old one; `service` and
-    `unit` are further lines of those sections."""
+    `keys` differs with the keys that are read at a start, so that no container runs on with an old one; `link`: which
+    of the environment was derived from the link (no blanks in it), whatever the file made of it; `service` and `unit`
+    are further lines of those sections."""
 
     name: str
     description: str
@@ -34,6 +36,7 @@ class Container:
     init: bool = False
     before: str = ""
     keys: str = ""
+    link: Mapping[str, str] = field(default_factory=dict)
     unit: tuple[str, ...] = ()
     service: tuple[str, ...] = ()
 
@@ -81,6 +84,7 @@ def _container(container: Container) -> tuple[str, ...]:
     return (
         f"ContainerName={container.name}",
         f"# keys: {container.keys or 'none'}",
+        _LINK + " ".join(f"{key}={value}" for key, value in sorted(container.link.items())),
         f"Image={container.image}",
         "Pull=never",
         "Network=host",
@@ -102,6 +106,12 @@ def _container(container: Container) -> tuple[str, ...]:
 def quote(word: str) -> str:
     """One word for systemd: quoted, with specifiers taken literally (systemd.syntax(7))."""
     return '"' + _percent(word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")) + '"'
+
+
+def link(text: str) -> dict[str, str]:
+    """What the unit with this text was told of the link, as `render` noted it; {} for one that says nothing of it."""
+    line = next((line for line in text.splitlines() if line.startswith(_LINK)), _LINK)
+    return {key: value for key, _, value in (word.partition("=") for word in line.removeprefix(_LINK).split())}
 
 
 def _percent(text: str) -> str:

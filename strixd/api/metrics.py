@@ -81,7 +81,7 @@ def _model(status: Status) -> tuple[Family, ...]:
     took = (sample(model.seconds),) if answered else ()
     about = "When a completion last came out of the ordered model"
     return (
-        Family("strixd_model", "info", "The ordered model", (sample(1, model=model.name),)),
+        Family("strixd_model", "info", "The ordered model", (sample(1, model=model.name, over=model.over),)),
         Family("strixd_model_ranks", "gauge", "Ranks over which the model is split", (sample(model.parallel),)),
         Family("strixd_model_probe_seconds", "gauge", "How long strixd's last own completion took", took, "seconds"),
         Family("strixd_model_answered_timestamp_seconds", "gauge", about, answered, "seconds"),

@@ -19,7 +19,7 @@ PATIENCE: Final = 15.0  # seconds; a link that comes up or a second try often en
 _STAGES: Final[Mapping[Stage, tuple[str, ...]]] = {  # the last resource of a stage gives it its words
     "drain": ("vllm",),
     "image": ("image",),
-    "ray": ("network", "firewall", "ray"),
+    "ray": ("network", "firewall", "fabric", "ray"),
     "load": ("vllm",),
     "completion": ("vllm",),
 }
@@ -100,7 +100,8 @@ def _answer(stage: Stage, model: ModelView | None) -> Progress:
         return Progress(stage, False, "no completion yet")
     if stage == "load":
         return Progress(stage, True, model.name)
-    return Progress(stage, True, f"{model.url} answers, in {model.seconds:.1f} s")
+    over = f", {model.over}" if model.over else ""
+    return Progress(stage, True, f"{model.url} answers, in {model.seconds:.1f} s{over}")
 
 
 def _trouble(journey: Journey, status: Status, now: float) -> Mapping[str, float]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import textwrap
 
+from strixd.cli.grammar import Command, Option, Word
 from strixd.cli.parse import Asked, meant
 from strixd.cli.terminal import say
-from strixd.cli.words import COMMANDS, EVERYWHERE, EXIT_STATUSES, VERSION, Command, Option, Word
+from strixd.cli.words import COMMANDS, EVERYWHERE, EXIT_STATUSES, VERSION
 from strixd.errors import Refused
 
 

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable
 
 from strixd.api.wire import ADDRESS
-from strixd.cli.words import COMMANDS, EVERYWHERE, VERSION, Command, Option, Word
+from strixd.cli.grammar import Command, Option, Word
+from strixd.cli.words import COMMANDS, EVERYWHERE, VERSION
 from strixd.errors import Refused
 
 _BY_NAME = {command.name: command for command in COMMANDS}

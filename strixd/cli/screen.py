@@ -124,6 +124,10 @@ def _model(status: View, now: float) -> Iterator[str]:
 def _model_texts(status: View, nodes: str, now: float) -> Iterator[str]:
     model = status["model"]
     yield f"{model['name']}, tensor parallel {model['parallel']} over {nodes}"
+    if model["over"]:
+        yield f"ranks: {model['over']}"
+    if model["better"]:
+        yield f"{model['better']} is there now: strixd-cli restart vllm takes it"
     if status["drained"]:
         yield "drained: not served until strixd-cli undrain"
         return

@@ -4,62 +4,9 @@ shell completions and a man page. No logic here."""
 from __future__ import annotations
 
 from strixd.api.wire import ADDRESS
-
-
-class Option:
-    """`value` names what it takes ("" for nothing); `number`: that is a whole number; `short` is a letter."""
-
-    __slots__ = ("about", "name", "number", "short", "value")
-
-    def __init__(self, name: str, about: str, *, value: str = "", short: str = "", number: bool = False) -> None:
-        self.name = name
-        self.about = about
-        self.value = value
-        self.short = short
-        self.number = number
-
-
-class Word:
-    """A place on the command line. `choices`: what may stand there (anything when empty); `number`: a whole number."""
-
-    __slots__ = ("about", "choices", "name", "number", "optional")
-
-    def __init__(
-        self, name: str, about: str, *, choices: tuple[str, ...] = (), optional: bool = False, number: bool = False
-    ) -> None:
-        self.name = name
-        self.about = about
-        self.choices = choices
-        self.optional = optional
-        self.number = number
-
-
-class Command:
-    """`run` is MODULE:FUNCTION in strixd.cli. `rest` names what may follow after "--" ("" for nothing)."""
-
-    __slots__ = ("about", "detail", "examples", "name", "options", "rest", "run", "words")
-
-    def __init__(  # noqa: PLR0913 - a row of a table
-        self,
-        name: str,
-        run: str,
-        about: str,
-        *,
-        words: tuple[Word, ...] = (),
-        options: tuple[Option, ...] = (),
-        rest: str = "",
-        detail: str = "",
-        examples: tuple[str, ...] = (),
-    ) -> None:
-        self.name = name
-        self.run = run
-        self.about = about
-        self.words = words
-        self.options = options
-        self.rest = rest
-        self.detail = detail
-        self.examples = examples
-
+from strixd.cli.bench_words import BENCH
+from strixd.cli.doctor_words import DOCTOR, REPORT
+from strixd.cli.grammar import Command, Option, Word
 
 PHASES = ("starting", "converging", "ready", "degraded", "drained", "paused", "stuck")
 UNITS = ("daemon", "ray", "vllm")
@@ -171,6 +118,8 @@ COMMANDS = (
         "reboots too, until strixd-cli apply. strixd-cli history tells which change it will be.",
         examples=("strixd-cli undo",),
     ),
+    DOCTOR,
+    REPORT,
     Command(
         "watch",
         "follow:watch",
@@ -195,6 +144,7 @@ COMMANDS = (
         detail="When time is up it names what is missing and ends with status 75.",
         examples=("strixd-cli wait ready --timeout 600",),
     ),
+    BENCH,
     Command(
         "logs",
         "local:logs",
@@ -283,8 +233,8 @@ COMMANDS = (
 
 EXIT_STATUSES = {
     0: "done",
-    1: "it was tried and failed, or the system said no",
-    2: "the command or the request makes no sense",
+    1: "it was tried and failed, or the system said no; doctor: warnings",
+    2: "the command or the request makes no sense; doctor: faults",
     3: "the ordered model cannot answer as things are (the order stays)",
     69: "strixd does not run or does not answer, or a service it needs is not there",
     75: "the time to wait is over",

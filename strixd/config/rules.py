@@ -143,6 +143,13 @@ def _ports(written: Written) -> Iterator[tuple[KeyPath, int]]:
             yield path, int(port)
 
 
+def _rdma_possible(written: Written) -> Iterator[Problem]:
+    kind, allow = written.sound.get(("fabric", "kind")), written.sound.get(("fabric", "allow-tcp"))
+    if allow is False and kind in ("thunderbolt", "ethernet"):
+        words = f'kind = "{kind}" carries TCP only; without TCP nothing could ever be served'
+        yield Problem(("fabric", "allow-tcp"), words)
+
+
 def _enough_gpus(written: Written) -> Iterator[Problem]:
     path: KeyPath = ("model", "tensor-parallel")
     wanted = written.sound.get(path)
@@ -164,5 +171,6 @@ _RULES: tuple[Callable[[Written], Iterator[Problem]], ...] = (
     _room,
     _not_management,
     _ports_differ,
+    _rdma_possible,
     _enough_gpus,
 )

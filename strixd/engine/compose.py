@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from strixd import __version__
 from strixd.desired import api_url
@@ -16,10 +16,11 @@ from strixd.resources import ray, vllm
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the loop knows. `seen`: the last observation of each resource."""
+    """What the loop knows. `seen`: the last observation of each resource; `wanted`: what it was to be then."""
 
     views: Mapping[str, ResourceView]
     seen: Mapping[str, object]
+    wanted: Mapping[str, object]
     incident: Incident | None
     usual: float
     change: ChangeView | None
@@ -70,8 +71,18 @@ def _model(wish: Wish, told: Told) -> ModelView | None:
         return None
     seen, view = told.seen.get("vllm"), told.views.get("vllm")
     config = wish.file.config
+    over, better = _way(told.seen.get("ray"), told.wanted.get("ray"))
+    model = ModelView(
+        wish.orders.model, config.tensor_parallel, api_url(config), 0.0, 0.0, 0.0, told.usual, over=over, better=better
+    )
     if not isinstance(seen, vllm.Observed) or view is None:
-        return ModelView(wish.orders.model, config.tensor_parallel, api_url(config), 0.0, 0.0, 0.0, told.usual)
+        return model
     answering = view.since if view.condition == "ok" else 0.0
-    name, url, answer = wish.orders.model, api_url(config), seen.answer
-    return ModelView(name, config.tensor_parallel, url, answer.at, answer.seconds, answering, told.usual)
+    return replace(model, answered_at=seen.answer.at, seconds=seen.answer.seconds, since=answering)
+
+
+def _way(seen: object, wanted: object) -> tuple[str, str]:
+    """Of the ranks, in words, and the better one that is there."""
+    if not isinstance(seen, ray.Observed) or not isinstance(wanted, ray.Desired):
+        return "", ""
+    return ray.way(seen), ray.choice(wanted, seen).better

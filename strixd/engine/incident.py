@@ -15,7 +15,7 @@ from strixd.engine.status import Incident, Moment, ResourceView
 from strixd.engine.views import STARTED
 from strixd.resources.leftovers import FORMER
 
-PATH = ("network", "firewall", "image", "ray", "vllm")
+PATH = ("network", "firewall", "fabric", "image", "ray", "vllm")
 """What an answer depends on, in the order in which one fault explains the next."""
 HOST = "host"  # stands for the machine where a resource would be named
 LATER = ("loaded", "serving")  # moments that a further start makes void

@@ -266,6 +266,7 @@ class Reconciler:
         told = status.Told(
             self._views,
             self._seen,
+            {resource.name: desired for resource, desired in self._wanted},
             self._incidents.last,
             self._incidents.usual(self._wish.orders.model, self._digest()),
             change=self.settings.running,

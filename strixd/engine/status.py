@@ -71,7 +71,8 @@ class MemberView:
 @dataclass(frozen=True, slots=True)
 class ModelView:
     """The ordered model. `parallel`: over how many ranks it is split; `answered_at`: the last completion seen (0: none
-    in this run); `seconds` it took. `usual`: seconds that its starts took before, 0 when none is known."""
+    in this run); `seconds` it took. `usual`: seconds that its starts took before, 0 when none is known. `over`: the way
+    of its ranks in words, "" when unknown; `better`: the one that the next start takes instead, "" for none."""
 
     name: str
     parallel: int
@@ -80,6 +81,8 @@ class ModelView:
     seconds: float
     since: float  # when this run first answered, 0: not yet
     usual: float = 0.0
+    over: str = ""
+    better: str = ""
 
 
 @dataclass(frozen=True, slots=True)

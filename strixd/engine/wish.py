@@ -12,6 +12,7 @@ from strixd.desired import derive
 from strixd.orders import Orders
 from strixd.plan import Resource
 from strixd.resources.cmdline import Cmdline
+from strixd.resources.fabric import FabricLink
 from strixd.resources.firewall import Firewall
 from strixd.resources.image import Image
 from strixd.resources.memory import Memory
@@ -19,7 +20,16 @@ from strixd.resources.network import Network
 from strixd.resources.ray import Ray
 from strixd.resources.vllm import Vllm
 
-RESOURCES: tuple[Resource[Any, Any], ...] = (Cmdline(), Firewall(), Network(), Memory(), Image(), Ray(), Vllm())
+RESOURCES: tuple[Resource[Any, Any], ...] = (
+    Cmdline(),
+    Firewall(),
+    Network(),
+    FabricLink(),
+    Memory(),
+    Image(),
+    Ray(),
+    Vllm(),
+)
 """The firewall comes before the link: a profile that names a zone of ours needs the zone to be there.
 The memory limit comes before what it limits."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import socket
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from strixd import __version__
 from strixd.errors import StrixdError
 from strixd.evidence import bundle
 from strixd.evidence.redact import Redaction
-from strixd.evidence.sources import all_sources, secrets
+from strixd.evidence.sources import all_sources, secrets_in_time
 from strixd.host.files import read_text, remove_file
 from strixd.host.journal import setup_logging
 from strixd.messages import fields
@@ -24,9 +23,6 @@ from strixd.resources.image import loads
 from strixd.workload import EVIDENCE_REQUEST
 
 log = logging.getLogger("strixd.evidence")
-
-KEYS = 1.0
-"""Seconds to learn what must be masked; environments lie in the memory of processes that may hang."""
 
 
 def main() -> int:
@@ -57,7 +53,7 @@ def _asked() -> tuple[str, str]:
 
 def _save(folder: Path, unit: str, why: str) -> list[str]:
     """The sources that failed, a line each."""
-    known, complete = _secrets()
+    known, complete = secrets_in_time()
     redaction = Redaction(known)
     told = bundle.collect(folder, all_sources(), redaction)
     head = (
@@ -71,14 +67,6 @@ def _save(folder: Path, unit: str, why: str) -> list[str]:
     lines = [redaction.text(line) for line in (*head, *told)]
     (folder / "summary.txt").write_text("\n".join(lines) + "\n")
     return [line for line in told if ": failed: " in line or line.endswith("is kept")]
-
-
-def _secrets() -> tuple[frozenset[str], bool]:
-    found: set[str] = set()
-    thread = threading.Thread(target=lambda: found.update(secrets()), daemon=True)
-    thread.start()
-    thread.join(KEYS)
-    return frozenset(found.copy()), not thread.is_alive()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from itertools import chain
@@ -27,6 +28,8 @@ ASK = 4.0
 """Seconds for a program, or for strixd."""
 STACKS = 8.0
 """Seconds for all Python stacks; each process has two."""
+KEYS = 1.0
+"""Seconds to learn what must be masked."""
 SYS = Path("/sys")
 SETTINGS = Path("/etc/strixd")
 _DUMP = (
@@ -61,6 +64,16 @@ def secrets(settings: Path = SETTINGS, quadlets: Path = Path(QUADLETS)) -> Itera
         yield from redact.assigned(_read(path))
     for pid in pids():
         yield from redact.assigned(_read(PROC / pid / "environ"))
+
+
+def secrets_in_time(settings: Path = SETTINGS, quadlets: Path = Path(QUADLETS)) -> tuple[frozenset[str], bool]:
+    """As secrets(), and whether all could be read within KEYS: environments lie in the memory of processes that may
+    hang."""
+    found: set[str] = set()
+    thread = threading.Thread(target=lambda: found.update(secrets(settings, quadlets)), daemon=True)
+    thread.start()
+    thread.join(KEYS)
+    return frozenset(found.copy()), not thread.is_alive()
 
 
 def journal(*which: str) -> Iterator[str]:

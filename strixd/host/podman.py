@@ -28,12 +28,13 @@ SILENCE = 1800.0
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """`digests` are "repository@sha256:…". `size` in bytes, unpacked."""
+    """`digests` are "repository@sha256:…". `size` in bytes, unpacked. `environment`: what the image itself sets."""
 
     id: str
     digest: str
     digests: tuple[str, ...]
     size: int
+    environment: tuple[str, ...] = ()
 
 
 class Podman:
@@ -48,7 +49,8 @@ class Podman:
             except ImageNotFound:
                 return None
         digests = tuple(found.get("RepoDigests") or ())
-        return Image(found["Id"].removeprefix("sha256:"), found.get("Digest", ""), digests, int(found.get("Size", 0)))
+        sets, size = tuple((found.get("Config") or {}).get("Env") or ()), int(found.get("Size", 0))
+        return Image(found["Id"].removeprefix("sha256:"), found.get("Digest", ""), digests, size, sets)
 
     def pull(self, reference: str) -> Iterator[dict[str, Any]]:
         """Items of the stream, for podman_words.Layers. Rejected with the reason and what to do.

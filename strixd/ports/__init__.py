@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader, Effects, Gpu, Kernel, Power
+from strixd.ports.hardware import Card, Firmware, Gid, Hardware, Pci, RdmaPort
 from strixd.ports.network import (
     STAGED,
     Counters,
@@ -42,6 +43,7 @@ __all__ = [
     "BootEntry",
     "BootLoader",
     "Bound",
+    "Card",
     "Counters",
     "Crossing",
     "Crossings",
@@ -49,7 +51,10 @@ __all__ = [
     "Effects",
     "Files",
     "Firewall",
+    "Firmware",
+    "Gid",
     "Gpu",
+    "Hardware",
     "Holder",
     "Host",
     "Hub",
@@ -62,12 +67,14 @@ __all__ = [
     "Member",
     "Model",
     "Network",
+    "Pci",
     "Policy",
     "Power",
     "Profile",
     "Progress",
     "Ray",
     "RayReport",
+    "RdmaPort",
     "Running",
     "Served",
     "Session",
@@ -99,6 +106,7 @@ class Host:
 
     identity: Identity
     links: Links
+    hardware: Hardware
     crossings: Crossings
     network: Network
     firewall: Firewall

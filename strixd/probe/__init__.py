@@ -9,6 +9,8 @@ without taking the model down. Once a second it tries to reach strixd's socket; 
 when one differs and at least every 10 s, and keeps strixd's record of this node in Ray's key-value store for as long as
 strixd is there, with what it measures here itself (vitals.py).
 
+Another program lies in link/: it measures the link, when a person asks for that.
+
 Report, a JSON object a line: at, session (the cluster's), own_session (this raylet's), version (Ray's), error, members
 (name, address, alive, gpus, record, age: seconds since the record was last seen to be renewed).
 Record, text by name: what strixd gave, and

@@ -46,7 +46,8 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the unit last said (strixd/fetch.py writes it). `at`: seconds since the epoch."""
+    """What the unit last said (strixd/fetch.py writes it). `at`: seconds since the epoch. `sets`: what the image's own
+    environment says of the link, in words."""
 
     reference: str = ""
     state: str = ""  # pulling | present | failed
@@ -60,6 +61,7 @@ class Report:
     hint: str = ""
     at: float = 0.0
     boot: str = ""
+    sets: str = ""
 
 
 @dataclass(frozen=True, slots=True)

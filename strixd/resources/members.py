@@ -23,12 +23,14 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """This node, and what the others must have in common with it: image digest, hash of settings, version of strixd."""
+    """This node, and what the others must have in common with it: image digest, hash of settings, version of strixd,
+    and the rung of the ladder that its ranks take ("rdma" or "tcp")."""
 
     name: str
     digest: str
     settings: str
     version: str
+    rung: str = ""
 
 
 def alive(report: RayReport, peer: Peer) -> Member | None:
@@ -74,6 +76,9 @@ def _different(peer: Peer, member: Member, own: Own) -> str:
         return f"runs image {theirs.get('digest', '')[:19]}, this node {own.digest[:19]}"
     if theirs.get("settings") != own.settings:
         return "has another cluster.toml: copy the same file to every node, then strixd-cli apply there"
+    theirs_over = theirs.get("rung", "")
+    if theirs_over and own.rung and theirs_over != own.rung:
+        return f"goes over {theirs_over.upper()}, and this node over {own.rung.upper()}: it follows within seconds"
     return ""
 
 

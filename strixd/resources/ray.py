@@ -8,40 +8,25 @@ alone; one whose head was replaced starts again at once, since it would never jo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from hashlib import sha256
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from strixd import workload
+from strixd import collectives, workload
 from strixd.fabric import Fabric, Pick, pick
+from strixd.ladder import Wanted, judge
 from strixd.occupied import Seat, unless_taken
-from strixd.plan import Effect, Plan, Step, unguarded
-from strixd.ports import Files, Holder, Host, RayReport, Unit
-from strixd.quadlet import Container, render
-from strixd.resources import image, leftovers, members
+from strixd.plan import Plan, Step, unguarded
+from strixd.ports import Card, Holder, Host, RayReport, Unit
+from strixd.quadlet import Container, link, render
+from strixd.resources import fabric, image, leftovers, members, rung
+from strixd.resources.completed import fingerprint, with_host
 from strixd.resources.members import Peer
+from strixd.resources.publish import Publish
 
 NAME = "strixd-ray"
 NO_TOKENS = 64  # exit status of strixd/probe: this image's Ray knows no token authentication
 SERVER = "strixd-vllm"
 UNLISTED_AFTER = 120.0  # seconds that a running raylet may be missing from Ray's list before it is started again
-
-
-@dataclass(frozen=True, slots=True)
-class Publish:
-    """Tell this node's probe what to say about this node in Ray's key-value store."""
-
-    effect: ClassVar[Effect] = Effect.NOW
-    record: tuple[tuple[str, str], ...]
-
-    def __str__(self) -> str:
-        return "publish this node's record in Ray: " + ", ".join(f"{key} {value[:19]}" for key, value in self.record)
-
-    def undo(self) -> Step | None:
-        return None
-
-    async def apply(self, host: Host) -> None:
-        await host.ray.publish(dict(self.record))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +47,11 @@ class Desired:
     version: str
     retry_after: float
     restart: str = ""  # the run of the unit that is to be followed by another
+    link: Wanted = field(default_factory=Wanted)
+
+    @property
+    def leads(self) -> bool:
+        return self.node == self.head
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +69,8 @@ class Observed:
     words: tuple[str, ...] = ()
     holders: tuple[Holder, ...] = ()  # who listens on the head's port; asked there, while the unit is down
     ended: float = 0.0  # on the head: since when the server is down, 0 while it is up
-    ranks: int = 0  # in this node's own container, when its server is down
+    ranks: int = 0  # in this node's own container
+    card: Card | None = None  # the hardware of the link; None when it is gone
 
 
 class Ray:
@@ -95,10 +86,9 @@ class Ray:
         unit = await host.units.read(f"{NAME}.service")
         failed = unit.active == "failed"
         report = await host.ray.report()
-        ended = await _ended(host, desired)
-        down = bool(ended) or (report is not None and _called_down(desired, report))
+        found = pick(desired.fabric, await host.links.read(), management=desired.management)
         return Observed(
-            pick=pick(desired.fabric, await host.links.read(), management=desired.management),
+            pick=found,
             image=image.report(await host.files.read(image.REPORT)),
             boot=host.identity.boot,
             text=await host.files.read(desired.container.path),
@@ -109,11 +99,10 @@ class Ray:
             published=await host.ray.published(),
             now=host.now(),
             words=await host.journal.last(unit.name, unit.invocation, 5) if failed else (),
-            holders=await host.listeners.on(desired.port)
-            if desired.node == desired.head and workload.down(unit)
-            else (),
-            ended=ended,
-            ranks=sum(map(leftovers.is_rank, await host.units.programs(unit.name))) if down else 0,
+            holders=await host.listeners.on(desired.port) if desired.leads and workload.down(unit) else (),
+            ended=await _ended(host, desired),
+            ranks=sum(map(leftovers.is_rank, await host.units.programs(unit.name))) if unit.active == "active" else 0,
+            card=await fabric.card(host, found),
         )
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
@@ -128,10 +117,14 @@ class Ray:
             return Plan(self.name, condition="blocked", why=why, hint=hint)
         if observed.pick.link is None:
             return Plan(self.name, condition="blocked", why=observed.pick.why)
-        container, unit = complete(desired, observed), observed.unit
+        chosen, unit = choice(desired, observed), observed.unit
+        if chosen.halt:
+            return Plan(self.name, _word(desired, observed), chosen.halt, chosen.why, chosen.hint)
+        container = complete(desired, observed)
         if observed.text != render(container):
-            why = "its settings changed" if observed.text else ""
-            return Plan(self.name, workload.replace(container, before=observed.text, unit=unit, why=why))
+            why = chosen.why or ("its settings changed" if observed.text else "")
+            steps = workload.replace(container, before=observed.text, unit=unit, why=why)
+            return Plan(self.name, steps, "held" if chosen.lost else "ok", why)
         if unit.active in ("activating", "deactivating"):
             return Plan(self.name, condition="waiting", why=f"{unit.name} is {unit.active}")
         if unit.active != "active":
@@ -144,29 +137,32 @@ class Ray:
 
 async def _ended(host: Host, desired: Desired) -> float:
     """When the server on this node ended, 0 while it is up; an order counts as its end, if that was later."""
-    if desired.node != desired.head:
+    if not desired.leads:
         return 0.0
     server = await host.units.read(f"{SERVER}.service")
     return max(server.since, desired.retry_after, 1.0) if server.active in ("inactive", "failed") else 0.0
 
 
-async def fingerprint(files: Files, *paths: str) -> str:
-    """Differs when a key does, and tells nothing of it: keys are random. "" when there is none."""
-    keys = "".join([await files.read(path) or "" for path in paths if path]).strip()
-    return sha256(keys.encode()).hexdigest()[:16] if keys else ""
+def choice(desired: Desired, observed: Observed) -> rung.Choice:
+    """The way that this node's ranks take over the link."""
+    told = link(observed.text or "")
+    if observed.card is None:
+        return rung.Choice(told, "waiting", "waits for fabric: the link has just gone")
+    names, leads = tuple(peer.name for peer in desired.peers), desired.leads
+    seen = rung.Seen(
+        told,
+        busy=bool(observed.ranks) or (leads and not observed.ended),
+        others=rung.others(observed.report, desired.node.name, names),
+        head="" if leads else rung.named(observed.report, desired.head.name),
+    )
+    verdict = judge(desired.link, observed.card, observed.now)
+    return rung.choose(verdict, seen, leads=leads, allow_tcp=desired.link.allow_tcp, dscp=desired.link.dscp)
 
 
 def complete(desired: Desired, observed: Observed) -> Container:
     """The container with what only this host knows."""
-    assert observed.pick.link
     base = replace(desired.container, devices=observed.devices, keys=observed.keys)
-    return with_host(base, observed.image, observed.pick.link.name)
-
-
-def with_host(base: Container, report: image.Report, interface: str) -> Container:
-    """Interface names are per node: they are set here and never copied from the head to a worker."""
-    own = {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}
-    return replace(base, image=image.runnable(report), environment={**own, **base.environment})
+    return with_host(base, observed.image, choice(desired, observed).told)
 
 
 def _down(name: str, desired: Desired, observed: Observed) -> Plan:
@@ -185,8 +181,12 @@ def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
     report, unit = observed.report, observed.unit
     if report is None:
         return Plan(name, condition="waiting", why="the probe in the container has not reported yet")
-    this, leads = _own(desired, observed), desired.node == desired.head
-    facts = (members.listing(desired.peers, report), *(members.versions(this, report) if leads else ()))
+    this, leads = _own(desired, observed), desired.leads
+    facts = (
+        members.listing(desired.peers, report),
+        *_way(desired, observed),
+        *(members.versions(this, report) if leads else ()),
+    )
     if report.session and report.own_session and report.session != report.own_session:
         why = "its head was replaced"
         return Plan(name, workload.restart(unit.name, why), "waiting", why, facts=facts)
@@ -198,8 +198,7 @@ def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
     if observed.ranks and _abandoned(desired, observed, report):
         why = f"{leftovers.count(observed.ranks)} of an ended model left over"
         return Plan(name, workload.restart(unit.name, why), "waiting", why, facts=facts)
-    record = _record(desired, observed, report)
-    publish = (Publish(record),) if dict(record) != observed.published else ()
+    publish = _publish(desired, observed, report)
     lacking = members.lacking(desired.peers, this, report) if leads else ""
     held = leftovers.memory(report.members, observed.ended, observed.now)
     why = lacking or leftovers.sentence(_ranks(desired, observed, report)) or held
@@ -208,7 +207,31 @@ def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
 
 
 def _own(desired: Desired, observed: Observed) -> members.Own:
-    return members.Own(desired.node.name, observed.image.digest, desired.settings, desired.version)
+    over = collectives.name(link(observed.text or "")) or ""
+    return members.Own(desired.node.name, observed.image.digest, desired.settings, desired.version, over)
+
+
+def _way(desired: Desired, observed: Observed) -> tuple[str, ...]:
+    over, better = way(observed), choice(desired, observed).better
+    there = f"{better} is there: strixd-cli restart vllm takes it" if better else ""
+    return tuple(filter(None, (f"way of the ranks: {over}" if over else "", there)))
+
+
+def way(observed: Observed) -> str:
+    """The rung in force in words, "" for none."""
+    return collectives.words(link(observed.text or ""), observed.card)
+
+
+def _word(desired: Desired, observed: Observed) -> tuple[Step, ...]:
+    """A node that cannot take part says why, unless that may pass: the head decides for all."""
+    report = observed.report
+    ready = observed.unit.active == "active" and report and not report.error and members.alive(report, desired.node)
+    return _publish(desired, observed, report) if ready and report else ()
+
+
+def _publish(desired: Desired, observed: Observed, report: RayReport) -> tuple[Step, ...]:
+    record = _record(desired, observed, report)
+    return (Publish(record),) if dict(record) != observed.published else ()
 
 
 def _abandoned(desired: Desired, observed: Observed, report: RayReport) -> bool:
@@ -217,7 +240,7 @@ def _abandoned(desired: Desired, observed: Observed, report: RayReport) -> bool:
 
 
 def _called_down(desired: Desired, report: RayReport) -> bool:
-    head = members.alive(report, desired.head) if desired.node != desired.head else None
+    head = None if desired.leads else members.alive(report, desired.head)
     return head is not None and leftovers.called_down(head)
 
 
@@ -237,7 +260,7 @@ def _unlisted(name: str, desired: Desired, observed: Observed, facts: tuple[str,
 def _hint(desired: Desired, error: str) -> str:
     if "cluster key" in error:
         return f"copy {desired.key} from {desired.head.name} to this node (mode 0600), then strixd-cli apply"
-    if desired.node == desired.head:
+    if desired.leads:
         return "strixd-cli logs ray"
     return f"is strixd running on {desired.head.name} ({desired.head.address})? strixd-cli logs ray"
 
@@ -245,6 +268,9 @@ def _hint(desired: Desired, error: str) -> str:
 def _record(desired: Desired, observed: Observed, report: RayReport) -> tuple[tuple[str, str], ...]:
     digest = observed.image.digest
     record = {"boot": observed.boot, "digest": digest, "settings": desired.settings, "version": desired.version}
+    if observed.card:
+        verdict = judge(desired.link, observed.card, observed.now)
+        record |= rung.said(verdict, observed.published, link(observed.text or ""))
     if leftovers.overdue(observed.ended, observed.now) and _ranks(desired, observed, report):
         record["server"] = "down"
     return tuple(sorted(record.items()))

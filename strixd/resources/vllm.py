@@ -15,9 +15,11 @@ from strixd.fabric import Fabric, Pick, pick
 from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
 from strixd.ports import Answer, Holder, Host, Progress, Served, Unit
-from strixd.quadlet import Container, render
+from strixd.quadlet import FOLDER, Container, link, render
 from strixd.resources import drain, image
-from strixd.resources.ray import SERVER, fingerprint, with_host
+from strixd.resources.completed import fingerprint, with_host
+from strixd.resources.ray import NAME as RAY
+from strixd.resources.ray import SERVER
 
 FAILING = 5.0
 """Seconds of errors that count: vLLM whose engine has died ends by itself within 4 s (0.32, seen)."""
@@ -77,6 +79,7 @@ class Observed:
     words: tuple[str, ...] = ()
     progress: Progress | None = None  # None unless it runs and has not answered yet
     holders: tuple[Holder, ...] = ()  # who listens on the API's port; asked while the unit is down
+    ray: str | None = None  # the text of the Ray container on this node
 
 
 class Vllm:
@@ -100,7 +103,7 @@ class Vllm:
         return Observed(
             pick=pick(desired.fabric, await host.links.read(), management=desired.management),
             image=image.report(await host.files.read(image.REPORT)),
-            text=await host.files.read(f"/run/containers/systemd/{NAME}.container"),
+            text=await host.files.read(f"{FOLDER}/{NAME}.container"),
             unit=unit,
             present=seen,
             keys=await fingerprint(host.files, desired.key, desired.api_key),
@@ -112,6 +115,7 @@ class Vllm:
             words=await host.journal.last(unit.name, unit.invocation, 40) if _over(unit) else (),
             progress=await _progress(host, desired, unit) if running and not answer.proven else None,
             holders=await host.listeners.on(desired.listen.port) if desired.container and workload.down(unit) else (),
+            ray=await host.files.read(f"{FOLDER}/{RAY}.container"),
         )
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
@@ -122,7 +126,7 @@ class Vllm:
         if ending := drain.plan(self.name, desired.drain, observed.draining, unit, observed.now):
             return ending
         if desired.container is None:
-            path = f"/run/containers/systemd/{NAME}.container"
+            path = f"{FOLDER}/{NAME}.container"
             steps = workload.remove(unit.name, path, before=observed.text, unit=unit)
             return Plan(self.name, steps, facts=drain.facts(desired.drain, observed.draining))
         if observed.pick.link is None:
@@ -166,12 +170,11 @@ async def _progress(host: Host, desired: Desired, unit: Unit) -> Progress:
 
 
 def complete(desired: Desired, observed: Observed) -> Container:
-    """The container with what only this host knows."""
+    """The container with what only this host knows. The server goes over the link as the Ray does that it joins."""
     assert desired.container
-    assert observed.pick.link
     devices = tuple(device for device in desired.container.devices if device in observed.present)
     base = replace(desired.container, devices=devices, keys=observed.keys)
-    full = with_host(base, observed.image, observed.pick.link.name)
+    full = with_host(base, observed.image, link(observed.ray or ""))
     model = desired.path if desired.local in observed.present else desired.model
     return replace(full, command=tuple(model if word == MODEL else word for word in full.command))
 

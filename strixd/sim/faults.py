@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+from strixd.sim.hardware import Fault as RdmaFault
 from strixd.sim.vllm import STRANGER, Listener
 from strixd.sim.world import RAY, VLLM, World
 
@@ -66,6 +67,11 @@ def _port(world: World, *, taken: bool) -> None:
         del listeners[8000]
 
 
+def _rdma(world: World, fault: RdmaFault) -> None:
+    world.rdma.fault = fault
+    world.changed("rdma")
+
+
 WORDS: Mapping[str, tuple[str, Action]] = {
     "kill vllm": ("SIGKILL to the model server", lambda world: world.kill(VLLM)),
     "kill engine": ("SIGKILL to vLLM's engine: 500, then exit status 0", _engine),
@@ -75,6 +81,12 @@ WORDS: Mapping[str, tuple[str, Action]] = {
     "cable in": ("plug it in again", lambda world: world.plug(cable=True)),
     "jumbo off": ("a device in the path drops large packets from this node", partial(_narrow, size=1500)),
     "jumbo on": ("large packets cross again (then: strixd-cli apply)", partial(_narrow, size=65535)),
+    "rdma down": ("the RDMA port of the card is down, its link is not", partial(_rdma, fault="down")),
+    "rdma gids": ("the card's GIDs are gone", partial(_rdma, fault="gids")),
+    "rdma none": ("there is no RDMA device", partial(_rdma, fault="none")),
+    "rdma iwarp": ("the card is in iWARP mode", partial(_rdma, fault="iwarp")),
+    "rdma flaps": ("the link is lost again and again", partial(_rdma, fault="flaps")),
+    "rdma good": ("the card's RDMA is well", partial(_rdma, fault="")),
     "worker off": ("the other nodes lose power", partial(_others, on=False)),
     "worker on": ("the other nodes come back", partial(_others, on=True)),
     "ranks stay": ("ranks on the other nodes end only with their Ray", partial(_stuck, stuck=True)),

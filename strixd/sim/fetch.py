@@ -20,12 +20,14 @@ LAYER = 1_500_000_000  # bytes
 @dataclass(slots=True)
 class Registry:
     """Images of the world (`offered`: reference → content, which may change) and of this node's store (`stored`:
-    digest → reference). `pull` is how long a pull takes; `fault`: why none succeeds."""
+    digest → reference). `pull` is how long a pull takes; `fault`: why none succeeds; `sets`: what every
+    image says of the link."""
 
     offered: dict[str, str] = field(default_factory=dict)
     stored: dict[str, str] = field(default_factory=dict)
     pull: float = 8.0
     fault: str = ""
+    sets: str = ""
 
     def digest(self, reference: str) -> str:
         content = self.offered.get(reference, reference)
@@ -104,5 +106,6 @@ class Fetch:
             "hint": "podman pull says more" if error else "",
             "at": self._now(),
             "boot": self._boot,
+            "sets": self._registry.sets,
         }
         self._disk.put(REPORT, json.dumps(report))

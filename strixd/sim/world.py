@@ -19,6 +19,7 @@ from strixd.sim.fetch import Fetch, Registry
 from strixd.sim.files import Disk
 from strixd.sim.firewall import Firewalld
 from strixd.sim.gate import Calls, Fault, Killed, When
+from strixd.sim.hardware import Rdma
 from strixd.sim.network import Automatic, NetworkManager
 from strixd.sim.pace import Pace
 from strixd.sim.programs import Plain
@@ -60,6 +61,7 @@ class World:
         self.firewalld = Firewalld(self.changed)
         self.network = NetworkManager(self.clock, self.firewalld, self.changed)
         self.wire = Wire()
+        self.rdma = Rdma()
         self.cluster = _cluster(self, names, head)
         self.systemd = Systemd(self.clock, self.disk, self._program, self.changed)
         self.cluster.titled = lambda titles: self.systemd.titles.update({RAY: titles})

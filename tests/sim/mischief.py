@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from strixd.errors import StrixdError
 from strixd.resources.vllm import ONLY_WORKS
+from strixd.sim.hardware import Fault as RdmaFault
 from strixd.sim.vllm import STRANGER, Listener
 from strixd.sim.world import FABRIC, RAY, VLLM
 from tests.sim.node import Node
@@ -106,6 +107,27 @@ def _full(node: Node, other: str) -> None:
     node.world.disk.full ^= True
 
 
+def _rdma(kind: RdmaFault) -> Fault:
+    """From now on the card is like that."""
+
+    def becomes(node: Node, other: str) -> None:
+        node.world.rdma.fault = kind
+        node.world.changed("rdma")
+
+    return becomes
+
+
+def _gid_moves(node: Node, other: str) -> None:
+    node.world.rdma.index += 2
+
+
+def _rdma_there(node: Node, other: str) -> None:
+    record = node.world.cluster.others[other].record
+    if not record.pop("rdma", ""):
+        record["rdma"] = "irdma0 port 1 is DOWN, Polling"
+    node.world.changed("records")
+
+
 FAULTS: dict[str, Fault] = {
     "kill server": lambda node, _: node.world.kill(VLLM),
     "kill engine": lambda node, _: _engine(node),
@@ -141,6 +163,15 @@ FAULTS: dict[str, Fault] = {
     "stranger on Ray's port": _rays_port,
     "another key": _wrong_key,
     "disk full or not": _full,
+    "rdma port down": _rdma("down"),
+    "rdma gids gone": _rdma("gids"),
+    "no rdma": _rdma("none"),
+    "iwarp": _rdma("iwarp"),
+    "rdma is good": _rdma(""),
+    "gid moves": _gid_moves,
+    "worker has no rdma": _rdma_there,
+    "hardware": _service("hardware"),
+    "hardware hangs": _no_answer("hardware"),
 }
 FOR_A_PERSON: dict[str, Fault] = {"no such model": _starts("missing"), "no memory for it": _starts("memory")}
 STRIXD = ("restart strixd", "killed in the middle", "reboot")
@@ -190,7 +221,7 @@ def cease(node: Node) -> None:
     world.calls.down.clear()
     world.calls.hung.clear()
     world.disk.full = cluster.port_taken = cluster.wrong_key = cluster.own.stuck = False
-    world.serving.fault = ""
+    world.serving.fault = world.rdma.fault = ""
     world.serving.listeners = {port: each for port, each in world.serving.listeners.items() if each.holder != STRANGER}
     world.plug(cable=True)
     for name, other in cluster.others.items():

@@ -10,8 +10,9 @@ from recorded_door import LAYERS
 
 from strixd import errors
 from strixd.cli import main
+from strixd.cli.grammar import Command
 from strixd.cli.parse import parse
-from strixd.cli.words import COMMANDS, EXIT_STATUSES, PHASES, UNITS, Command
+from strixd.cli.words import COMMANDS, EXIT_STATUSES, PHASES, UNITS
 from strixd.engine.status import Phase
 
 ALL = '"strixd-cli help" lists all commands'

@@ -24,6 +24,7 @@ class Found:
     digest: str
     digests: tuple[str, ...]
     size: int = 7
+    environment: tuple[str, ...] = ("PATH=/bin", "NCCL_IB_GID_INDEX=1", "NCCL_IB_DISABLE=1")
 
 
 def built(repository: str, digest: str) -> Found:

@@ -52,7 +52,7 @@ def test_facts_are_labels() -> None:
     found = families(tally=tally)
     assert found["strixd_build"].samples[0].labels == {"version": "0.1.0"}
     assert found["strixd_image"].samples[0].labels == {"reference": "docker.io/a/b:c", "digest": "sha256:abc"}
-    assert found["strixd_model"].samples[0].labels == {"model": "tiny"}
+    assert found["strixd_model"].samples[0].labels == {"model": "tiny", "over": ""}
     assert found["strixd_model"].samples[0].name == "strixd_model_info"
 
 
@@ -77,7 +77,7 @@ def test_latency_and_time_of_the_last_completion() -> None:
 def test_counters_begin_at_zero_and_with_every_layer() -> None:
     found = families()
     assert values(found["strixd_incidents"], "resource") == dict.fromkeys(
-        ("firewall", "host", "image", "network", "ray", "vllm"), 0.0
+        ("fabric", "firewall", "host", "image", "network", "ray", "vllm"), 0.0
     )
     assert values(found["strixd_workload_starts"], "workload") == {"ray": 0, "vllm": 0}
 

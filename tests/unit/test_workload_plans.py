@@ -9,9 +9,10 @@ import pytest
 from strixd.fabric import Fabric, Pick
 from strixd.occupied import AGAIN, Seat, conflicts, who
 from strixd.plan import Condition, Plan
-from strixd.ports import Answer, Holder, Link, Member, Progress, RayReport, Unit
+from strixd.ports import Answer, Card, Holder, Link, Member, Progress, RayReport, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import drain, image, members, ray, vllm
+from strixd.resources.publish import Publish
 from strixd.workload import Gather, Start, Stop, WriteUnit
 
 HEAD = members.Peer("halo1", "head", "10.0.0.1", 1)
@@ -19,7 +20,9 @@ WORKER = members.Peer("halo2", "worker", "10.0.0.2", 1)
 KEY = "/etc/strixd/cluster.key"
 PICK = Pick(Link("eth1", "02:00:00:00:00:01", carrier=True))
 PRESENT = image.Report(reference="example.org/i:1", state="present", digest="sha256:aa", id="bb", boot="b1")
-RECORD = {"boot": "b1", "digest": "sha256:aa", "settings": "s", "version": "1"}
+CARD = Card("eth1", carrier=True)
+LINK = {"rdma": "no RDMA device is bound to eth1", "rung": "tcp"}
+RECORD = {"boot": "b1", "digest": "sha256:aa", "settings": "s", "version": "1", **LINK}
 
 
 def wanted(node: members.Peer = HEAD) -> ray.Desired:
@@ -49,7 +52,7 @@ def report(*members: Member, own: str = "s1", error: str = "") -> RayReport:
 
 def seen(desired: ray.Desired, said: RayReport | None, **changes: object) -> ray.Observed:
     unit = Unit("strixd-ray.service", loaded=True, active="active", invocation="i1", since=10.0)
-    observed = ray.Observed(PICK, PRESENT, "b1", None, unit, (), "print", said, RECORD, now=20.0)
+    observed = ray.Observed(PICK, PRESENT, "b1", None, unit, (), "print", said, RECORD, now=20.0, card=CARD)
     running = replace(observed, text=render(ray.complete(desired, observed)))
     return replace(running, **changes)  # type: ignore[arg-type]
 
@@ -115,7 +118,7 @@ def test_node_that_ray_does_not_list_is_started_again_after_a_while(now: float, 
 
 def test_record_is_published_once() -> None:
     plan = ray.Ray().plan(wanted(), seen(wanted(), report(*BOTH), published={}))
-    assert plan.steps == (ray.Publish(tuple(sorted(RECORD.items()))),)
+    assert plan.steps == (Publish(tuple(sorted(RECORD.items()))),)
 
 
 def with_ranks(peer: members.Peer, count: int, **changes: object) -> Member:
@@ -173,14 +176,14 @@ def test_after_a_while_the_head_says_that_its_server_is_down_and_takes_it_back()
     late = seen(wanted(), LEFT, ended=9.0)
     plan = ray.Ray().plan(wanted(), late)
     (publish,) = plan.steps
-    assert isinstance(publish, ray.Publish)
+    assert isinstance(publish, Publish)
     said = dict(publish.record)
     assert said == RECORD | {"server": "down"}
     assert plan.condition == "waiting"
     gone = replace(late, report=report(*BOTH), published=said)
-    assert ray.Ray().plan(wanted(), gone).steps == (ray.Publish(tuple(sorted(RECORD.items()))),)
+    assert ray.Ray().plan(wanted(), gone).steps == (Publish(tuple(sorted(RECORD.items()))),)
     up = replace(late, ended=0.0, published=said)
-    assert ray.Ray().plan(wanted(), up).steps == (ray.Publish(tuple(sorted(RECORD.items()))),)
+    assert ray.Ray().plan(wanted(), up).steps == (Publish(tuple(sorted(RECORD.items()))),)
 
 
 def test_after_a_while_the_head_ends_what_is_left_in_its_own_container() -> None:
@@ -209,7 +212,7 @@ def test_another_version_of_strixd_is_a_fact_and_no_hindrance() -> None:
     plan = ray.Ray().plan(
         wanted(), seen(wanted(), report(member(HEAD), member(WORKER, record=RECORD | {"version": "2"})))
     )
-    assert (plan.condition, plan.facts[1:]) == ("ok", ("halo2 runs strixd 2, this node 1",))
+    assert (plan.condition, plan.facts[2:]) == ("ok", ("halo2 runs strixd 2, this node 1",))
 
 
 def test_without_the_cluster_key_nothing_starts() -> None:
@@ -320,8 +323,8 @@ def test_a_start_has_as_long_as_it_makes_progress(progress: Progress, answer: An
 
 def test_a_local_folder_is_served_by_path_and_a_hub_model_by_name() -> None:
     desired = served()
-    assert '"exec vllm serve /m/m ' in (watched(desired).text or "")
-    assert '"exec vllm serve m ' in (watched(replace(desired, local="/elsewhere")).text or "")
+    assert "exec vllm serve /m/m " in (watched(desired).text or "")
+    assert "exec vllm serve m " in (watched(replace(desired, local="/elsewhere")).text or "")
 
 
 def test_no_order_means_no_unit() -> None:

@@ -1,0 +1,26 @@
+"""All facts, all checks, and how long it took."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from strixd.doctor.causes import marked
+from strixd.doctor.checks import CHECKS
+from strixd.doctor.finding import Finding, found
+from strixd.doctor.gather import Scene, gather
+from strixd.doctor.read.table import READERS
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """`seconds`: that it took."""
+
+    findings: tuple[Finding, ...]
+    seconds: float
+
+
+def examine(scene: Scene) -> Examination:
+    began = time.monotonic()
+    findings = marked(found(CHECKS, gather(READERS, scene)))
+    return Examination(findings, time.monotonic() - began)
