@@ -45,7 +45,8 @@ class Plan:
     interface that the plan is about, also when there are no steps. `cause`: why there are steps although nobody
     changed anything. `calm`: seconds for which all that it needs must have been ok before the steps are taken: they
     may be for the echo of what is mended already. `again`: seconds until one must look again, 0 when the end of it
-    gives a sign or can wait."""
+    gives a sign or can wait. `echo`: what is amiss follows from the end of a workload or from a start of ours, so it
+    explains no incident."""
 
     resource: str
     steps: tuple[Step, ...] = ()
@@ -57,6 +58,7 @@ class Plan:
     cause: str = ""
     calm: float = 0.0
     again: float = 0.0
+    echo: bool = False
 
 
 D = TypeVar("D", contravariant=True)

@@ -35,6 +35,7 @@ class Incidents:
         self._host = host
         self._book = self._kept = Book()
         self._failed: Blame | None = None
+        self._echoes: set[str] = set()
         self._guessed = False
         self._moments: tuple[Moment, ...] = ()
 
@@ -53,10 +54,14 @@ class Incidents:
     def look_again(self) -> None:
         """A pass begins."""
         self._failed, self._moments = None, ()
+        self._echoes.clear()
 
     def suspect(self, plan: Plan | None) -> None:
         """The first thing on the way to an answer that is not as it should be is the cause."""
-        if plan and plan.condition in ("blocked", "held", "stuck") and plan.resource in incident.PATH:
+        if plan is None:
+            return
+        (self._echoes.add if plan.echo else self._echoes.discard)(plan.resource)
+        if plan.condition in ("blocked", "held", "stuck") and plan.resource in incident.PATH:
             self._failed = self._failed or Blame(plan.resource, plan.why)
 
     def took(self, name: str, step: Step) -> None:
@@ -114,7 +119,7 @@ class Incidents:
         now = self._book.now or self._begin(views, run, at)
         if self._guessed and self._failed:
             now, self._guessed = replace(now, resource=self._failed.resource, cause=self._failed.cause), False
-        elif blame := incident.lowest(views):
+        elif blame := incident.lowest(views, self._echoes):
             now = incident.blamed(now, blame)
         for moment in (*self._moments, Moment("loaded", run.answer.heard_at)):
             now = incident.mark(now, moment)
@@ -122,7 +127,9 @@ class Incidents:
 
     def _begin(self, views: Mapping[str, ResourceView], run: vllm.Observed, at: float) -> Incident:
         """Seen in the middle of its end, a unit does not tell yet how it ended: then the cause is a guess."""
-        blame = self._failed or incident.lowest(views) or Blame("vllm", "it stopped answering", sure=False)
+        blame = (
+            self._failed or incident.lowest(views, self._echoes) or Blame("vllm", "it stopped answering", sure=False)
+        )
         if self._book.answered.boot != self._host.identity.boot:
             blame = Blame(HOST, "this node has booted since the model last answered")
         self._guessed = not blame.sure

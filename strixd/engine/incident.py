@@ -6,14 +6,12 @@ a node that has booted since the model last answered explains them all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from strixd import workload
 from strixd.engine.status import Incident, Moment, ResourceView
-from strixd.engine.views import STARTED
-from strixd.resources.leftovers import FORMER
 
 PATH = ("network", "firewall", "fabric", "image", "ray", "vllm")
 """What an answer depends on, in the order in which one fault explains the next."""
@@ -30,10 +28,10 @@ class Blame:
     sure: bool = True
 
 
-def lowest(views: Mapping[str, ResourceView]) -> Blame | None:
-    """None while all is well."""
-    amiss = [views[name] for name in PATH if name in views and views[name].condition != "ok"]
-    bad = next((view for view in amiss if FORMER not in view.why and view.why != STARTED), None)
+def lowest(views: Mapping[str, ResourceView], echoes: Set[str]) -> Blame | None:
+    """None while all is well. `echoes`: those that explain nothing (plan.py)."""
+    amiss = [views[name] for name in PATH if name in views and name not in echoes]
+    bad = next((view for view in amiss if view.condition != "ok"), None)
     return Blame(bad.name, bad.why, sure=False) if bad else None
 
 

@@ -233,7 +233,9 @@ class Reconciler:
         if failure is None:
             self._holds.pop(name, None)
             plan = begun.plan  # steps that are left: asked for, and not to be seen yet
-            return self._view(replace(plan, condition="waiting", why=views.STARTED) if plan.steps else plan)
+            plan = replace(plan, condition="waiting", why="started", echo=True) if plan.steps else plan
+            self._incidents.suspect(plan)
+            return self._view(plan)
         held = hold(self._holds.get(name), (desired, begun.plan.steps), failure, self.host.now())
         self._holds[name] = held
         views.log_failure(name, held, undone=True)

@@ -13,8 +13,6 @@ from strixd.plan import Condition, Plan, Step
 
 log = logging.getLogger("strixd")
 
-STARTED = "started"  # by a step of ours, and not to be seen yet
-
 _LEVELS: dict[Condition, int] = {
     "ok": logging.INFO,
     "waiting": logging.INFO,

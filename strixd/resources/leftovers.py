@@ -20,8 +20,6 @@ from strixd.ports import Member
 LEFT_AFTER = 10.0  # seconds that ranks may outlive their server
 FREED_WITHIN = 30.0  # seconds from the end of the server: what GPUs hold longer is somebody else's
 STALE_AFTER = 15.0  # seconds: three renewals of a record missed
-FORMER = "of the former run"
-"""In what is said of them: they come of a server's end, and explain none."""
 
 
 def is_rank(title: str) -> bool:
@@ -53,7 +51,7 @@ def memory(members: Iterable[Member], ended: float, now: float) -> str:
         return ""
     fresh = ((m.name, _number(m.record.get("gpu", ""))) for m in members if m.alive and m.age <= STALE_AFTER)
     held = [f"{gib} GiB on {name}" for name, gib in sorted(fresh) if gib]
-    return f"GPU memory {FORMER} is not free yet: {', '.join(held)}" if held else ""
+    return f"GPU memory of the former run is not free yet: {', '.join(held)}" if held else ""
 
 
 def _number(text: str) -> int:
@@ -63,7 +61,7 @@ def _number(text: str) -> int:
 def sentence(ranks: Mapping[str, int]) -> str:
     total = sum(ranks.values())
     verb = "is" if total == 1 else "are"
-    return f"{count(total)} {FORMER} {verb} still there, on {', '.join(ranks)}" if ranks else ""
+    return f"{count(total)} of the former run {verb} still there, on {', '.join(ranks)}" if ranks else ""
 
 
 def count(ranks: int) -> str:

@@ -180,7 +180,7 @@ def _down(name: str, desired: Desired, observed: Observed) -> Plan:
 def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
     report, unit = observed.report, observed.unit
     if report is None:
-        return Plan(name, condition="waiting", why="the probe in the container has not reported yet")
+        return Plan(name, condition="waiting", why="the probe in the container has not reported yet", echo=True)
     this, leads = _own(desired, observed), desired.leads
     facts = (
         members.listing(desired.peers, report),
@@ -203,7 +203,10 @@ def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
     held = leftovers.memory(report.members, observed.ended, observed.now)
     why = lacking or leftovers.sentence(_ranks(desired, observed, report)) or held
     hint = "run strixd-cli status on that node" * bool(why)
-    return Plan(name, publish, "waiting" if why else "ok", why, hint, facts, again=leftovers.FREED_WITHIN * bool(held))
+    again = leftovers.FREED_WITHIN * bool(held)
+    return Plan(
+        name, publish, "waiting" if why else "ok", why, hint, facts, again=again, echo=bool(why) and not lacking
+    )
 
 
 def _own(desired: Desired, observed: Observed) -> members.Own:

@@ -172,6 +172,20 @@ def test_gpu_memory_of_an_ended_model_is_waited_for(gpu: str, age: float, ended:
     assert bool(plan.again) == bool(words)
 
 
+@pytest.mark.parametrize(
+    ("said", "echo"),
+    [
+        (None, True),  # strixd, or Ray, has just started
+        (LEFT, True),
+        (report(member(HEAD), member(WORKER, record=RECORD | {"gpu": "63"})), True),
+        (report(member(HEAD)), False),
+        (report(*BOTH), False),
+    ],
+)
+def test_what_follows_from_an_end_or_a_start_explains_no_incident(said: RayReport | None, echo: bool) -> None:
+    assert ray.Ray().plan(wanted(), seen(wanted(), said, ended=15.0)).echo == echo
+
+
 def test_after_a_while_the_head_says_that_its_server_is_down_and_takes_it_back() -> None:
     late = seen(wanted(), LEFT, ended=9.0)
     plan = ray.Ray().plan(wanted(), late)
