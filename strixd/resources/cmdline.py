@@ -216,7 +216,9 @@ def _pending_plan(name: str, desired: Desired, observed: Observed, pending: str,
         why = f"configured, not yet running: {pending}; reboot to make it true"
         return Plan(name, steps, "reboot", why, "systemctl reboot", facts)
     why = f"rebooted {len(made)} times, and the running kernel still differs: {pending}"
-    hint = "does it boot the entry that strixd wrote? grubby --default-kernel; cat /proc/cmdline; then strixd-cli apply"
+    hint = (
+        "compare what has booted with strixd's entry: cat /proc/cmdline; grubby --info=DEFAULT; then strixd-cli apply"
+    )
     return Plan(name, steps, "stuck", why, hint, facts)
 
 

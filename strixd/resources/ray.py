@@ -218,7 +218,7 @@ def _own(desired: Desired, observed: Observed) -> members.Own:
 def _way(desired: Desired, observed: Observed) -> tuple[str, ...]:
     over, better = way(observed), choice(desired, observed).better
     there = f"{better} is there: strixd-cli restart vllm takes it" if better else ""
-    return tuple(filter(None, (f"way of the ranks: {over}" if over else "", there)))
+    return tuple(filter(None, (f"the model's processes talk over {over}" if over else "", there)))
 
 
 def way(observed: Observed) -> str:
@@ -266,7 +266,7 @@ def _hint(desired: Desired, error: str) -> str:
         return f"copy {desired.key} from {desired.head.name} to this node (mode 0600), then strixd-cli apply"
     if desired.leads:
         return "strixd-cli logs ray"
-    return f"is strixd running on {desired.head.name} ({desired.head.address})? strixd-cli logs ray"
+    return f"on {desired.head.name} ({desired.head.address}): systemctl status strixd; here: strixd-cli logs ray"
 
 
 def _record(desired: Desired, observed: Observed, report: RayReport) -> tuple[tuple[str, str], ...]:
