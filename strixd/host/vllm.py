@@ -273,7 +273,7 @@ def read_load(text: bytes) -> Load | None:
 
 
 def tokens(body: bytes) -> int:
-    with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
         return int(json.loads(body)["usage"]["completion_tokens"])
     return 0
 

@@ -16,7 +16,7 @@ from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
 from strixd.ports import Answer, Holder, Host, Progress, Served, Unit
 from strixd.quadlet import FOLDER, Container, link, render
-from strixd.resources import drain, image
+from strixd.resources import drain, image, record
 from strixd.resources.completed import fingerprint, with_host
 from strixd.resources.ray import NAME as RAY
 from strixd.resources.ray import SERVER
@@ -164,8 +164,8 @@ async def _progress(host: Host, desired: Desired, unit: Unit) -> Progress:
     """Ranks elsewhere tell by their nodes' records what they do."""
     report = await host.ray.report()
     others = [member.record for member in report.members if member.alive] if report else []
-    signs = (await host.journal.last(unit.name, unit.invocation, 1), [record.get("bytes", "") for record in others])
-    seconds = sum(float(record.get("cpu") or 0) for record in others)
+    signs = (await host.journal.last(unit.name, unit.invocation, 1), [other.get("bytes", "") for other in others])
+    seconds = sum(record.number(other.get("cpu", "")) for other in others)
     return await host.work.progress(unit.invocation, desired.grows, signs, seconds)
 
 

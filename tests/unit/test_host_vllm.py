@@ -520,6 +520,8 @@ def test_metrics_are_read_cheaply() -> None:
 
 def test_bodies() -> None:
     assert [tokens(text) for text in (b"", b"{}", b"[]", b'{"usage": {"completion_tokens": 3}}')] == [0, 0, 0, 3]
+    endless = b'{"usage": {"completion_tokens": Infinity}}'
+    assert [tokens(text) for text in (endless, endless.replace(b"Infinity", b"NaN"))] == [0, 0]
     assert complaint(b'{"error": {"message": "a\\nb"}}') == "a"
     assert complaint(b'{"message": "old"}') == "old"
     assert complaint(b"<html>\nx") == "<html>"
