@@ -1,0 +1,24 @@
+#!/bin/bash
+# %post, in the new system: strixd's file, its start at boot, and nothing secret left in what the installer wrote down.
+# The argument is for tests: a root to work below.
+set -euo pipefail
+root=${1-}
+
+install -d -m 755 "$root/etc/strixd"
+cat > "$root/etc/strixd/cluster.toml" <<'CLUSTER_TOML'
+@@CLUSTER_TOML@@
+CLUSTER_TOML
+chmod 644 "$root/etc/strixd/cluster.toml"
+command -v restorecon > /dev/null && restorecon -RF "$root/etc/strixd" "$root/var/lib/strixd"
+
+# As the preset of a package would not: a machine that was installed by this file is meant to be a node.
+systemctl ${root:+"--root=$root"} enable strixd.socket strixd.service
+
+# The key came by file; should it have found its way into a log all the same, that log goes. It is read as a file of
+# patterns, so that it stands in no command line.
+if [ -s "$root/etc/strixd/cluster.key" ]; then
+    for place in "$root/var/log" "$root/root"; do
+        { grep -rlIF -f "$root/etc/strixd/cluster.key" "$place" 2> /dev/null || :; } | xargs -rd '\n' rm -f --
+    done
+fi
+rm -f "$root/root/original-ks.cfg"
