@@ -4,8 +4,9 @@
 set -Eeuo pipefail
 root=${1-}
 node_ks=$root/tmp/strixd-node.ks
+# shellcheck disable=SC2016 # Anaconda fills in $releasever and $basearch
 repository=@@REPOSITORY@@
-# shellcheck disable=SC2016 # Anaconda fills these in
+# shellcheck disable=SC2016
 metalink='https://mirrors.fedoraproject.org/metalink?repo=fedora-$releasever&arch=$basearch'
 
 # NAME|MAC|SERIAL|DISK|CARD|ADDRESS|NETMASK; the card by interface, mac or driver. DISK is a name in /dev/disk/by-id.
@@ -26,6 +27,11 @@ stop() {
 }
 trap 'stop "line $LINENO of %pre failed: $BASH_COMMAND"' ERR
 
+# What a file says in its first line; nothing where there is none.
+says() {
+    [ ! -r "$1" ] || head -n 1 "$1"
+}
+
 # --- the machine -----------------------------------------------------------------------------------------------
 
 # Interfaces with a device behind them, as NAME MAC.
@@ -38,9 +44,7 @@ cards() {
 }
 
 serial_number() {
-    local file=$root/sys/class/dmi/id/product_serial
-    [ -r "$file" ] || return 0
-    sed 's/^ *//; s/ *$//; q' "$file" | tr '[:upper:]' '[:lower:]'
+    says "$root/sys/class/dmi/id/product_serial" | sed 's/^ *//; s/ *$//' | tr '[:upper:]' '[:lower:]'
 }
 
 # The rows of nodes() that are this machine: by the MAC of a card, else by the serial number. A single row without
@@ -98,9 +102,9 @@ external() {
     local place
     place=$(readlink -f "$root/sys/class/block/$1")
     case $place in */usb[0-9]*) return 0 ;; esac
-    [ "$(cat "$place/device/type" 2> /dev/null)" != SD ] || return 0
+    [ "$(says "$place/device/type")" != SD ] || return 0
     while [ -n "$place" ] && [ "$place" != "$root/sys" ]; do
-        case $(cat "$place/removable" 2> /dev/null) in 1 | removable) return 0 ;; esac
+        case $(says "$place/removable") in 1 | removable) return 0 ;; esac
         place=${place%/*}
     done
     return 1
@@ -114,9 +118,8 @@ internal() {
         disk=${place##*/}
         case $disk in nvme*n* | sd* | vd* | hd* | mmcblk*) ;; *) continue ;; esac
         case $disk in *boot[0-9] | *rpmb) continue ;; esac
-        sectors=$(cat "$place/size" 2> /dev/null || echo 0)
-        [ "$sectors" -gt 0 ] && [ "$(cat "$place/ro" 2> /dev/null)" != 1 ] || continue
-        [ "$(cat "$place/hidden" 2> /dev/null)" != 1 ] || continue
+        sectors=$(says "$place/size")
+        [ "${sectors:-0}" -gt 0 ] && [ "$(says "$place/ro")" != 1 ] && [ "$(says "$place/hidden")" != 1 ] || continue
         grep -qx "$disk" <<< "$used" && continue
         external "$disk" && continue
         echo "$sectors $disk"

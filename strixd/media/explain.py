@@ -24,15 +24,9 @@ def explain(file: ConfigFile, nodes: Sequence[Node]) -> str:
 
 def _wrapped(begin: str, text: str) -> str:
     """In lines of a width that people read, the later ones indented."""
-    indent = " " * (len(begin) + 2)
-    return textwrap.fill(
-        text,
-        _WIDTH,
-        initial_indent=f"  {begin}",
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
+    later = " " * (len(begin) + 2)
+    lines = textwrap.wrap(text, _WIDTH - len(later), break_on_hyphens=False, break_long_words=False)
+    return f"  {begin}" + f"\n{later}".join(lines)
 
 
 def _node(node: Node) -> str:
@@ -67,7 +61,7 @@ def _card(node: Node) -> str:
 
 def _common(file: ConfigFile) -> Iterator[str]:
     install, config = file.config.install, file.config
-    yield "no other disk is touched: neither partitioned nor formatted nor mounted"
+    yield "no other disk is written to: neither partitioned nor formatted"
     yield f"Fedora's packages from {install.repository or 'the medium where they are on it, else from the mirrors'}"
     yield f"kernel arguments: {' '.join(kernelpolicy.arguments(config.kernel.policy)) or 'none'}"
     keys = listed([_short(key) for key in install.ssh_keys] or ["nobody: install.ssh-keys is empty"], "and")

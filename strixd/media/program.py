@@ -21,9 +21,7 @@ from strixd.media.templates import load
 
 INTERRUPTED = 130
 NOBODY_READS = 141  # as a process ends that SIGPIPE kills
-_VALUABLE = (
-    "The cluster key is on this medium: it is now as valuable as root on every node. Lock it away, or erase it.\n"
-)
+_VALUABLE = "The cluster key is on this medium: it is now as valuable as root on every node. Lock it away.\n"
 _WAITS = "The cluster key is not on it: each node waits for `strixd-cli key import`.\n"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from strixd import __version__, kernelpolicy
 from strixd.config import ConfigFile, Node
 from strixd.config.lines import line_of
-from strixd.decode import KeyPath, Problem, listed
+from strixd.decode import KeyPath, Problem, listed, quoted
 from strixd.errors import ConfigError, Refused
 from strixd.media.templates import Templates, fill
 
@@ -29,9 +29,9 @@ def chosen(file: ConfigFile, name: str | None) -> tuple[Node, ...]:
 
 def kickstart(file: ConfigFile, nodes: Sequence[Node], templates: Templates) -> str:
     """One file for these nodes. Raises ConfigError when cluster.toml lacks what an installation needs."""
-    problems = sorted((line_of(file.lines, each.path), str(each)) for each in _lacking(file, nodes))
-    if problems:
-        raise ConfigError(tuple(f"{file.path}:{line}: {words}" for line, words in problems))
+    complaints = sorted((*_lacking(file, nodes), *_unquotable(file)))
+    if complaints:
+        raise ConfigError(tuple(f"{file.path}:{line}: {words}" for line, words in complaints))
     install = file.config.install
     values = {
         "WHO": _who(file, nodes),
@@ -61,18 +61,23 @@ def _who(file: ConfigFile, nodes: Sequence[Node]) -> str:
     return f"Installs {names} of cluster {file.config.cluster.name}, each on the machine that cluster.toml tells."
 
 
-def _lacking(file: ConfigFile, nodes: Sequence[Node]) -> Iterator[Problem]:
+def _lacking(file: ConfigFile, nodes: Sequence[Node]) -> Iterator[tuple[int, str]]:
+    """Lines and words of complaints."""
     if not file.config.install.ssh_keys:
         words = "nobody could log in to an installed node; the line of ~/.ssh/id_ed25519.pub is meant"
-        yield Problem(("install", "ssh-keys"), words)
-    if len(nodes) > 1:
-        yield from (_unknown(file, node) for node in nodes if not node.mac and not node.serial)
+        yield _complaint(file, ("install", "ssh-keys"), words)
+    for node in nodes if len(nodes) > 1 else ():
+        if not node.mac and not node.serial:
+            words = f"neither mac nor serial says which machine is {node.name}; or render for it alone"
+            yield _complaint(file, ("node", file.config.nodes.index(node)), words)
+
+
+def _unquotable(file: ConfigFile) -> Iterator[tuple[int, str]]:
+    """Lines of cluster.toml that would end its copy, or the script around it."""
     for number, line in enumerate(file.text.splitlines(), 1):
         if line.startswith("%") or line == _DELIMITER:
-            yield Problem((), f'line {number} is "{line[:20]}", at which a kickstart would end its copy of this file')
+            yield number, f"a kickstart cannot hold a line that begins so: {quoted(line)}"
 
 
-def _unknown(file: ConfigFile, node: Node) -> Problem:
-    path: KeyPath = ("node", file.config.nodes.index(node))
-    words = f"neither mac nor serial tells which machine is {node.name} (or render for it alone: --node {node.name})"
-    return Problem(path, words)
+def _complaint(file: ConfigFile, path: KeyPath, words: str) -> tuple[int, str]:
+    return line_of(file.lines, path), str(Problem(path, words))
