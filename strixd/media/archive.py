@@ -31,5 +31,5 @@ def _names(file: Path, hint: str) -> list[str]:
             index: dict[str, Any] = json.load(opened) if opened else {}
         images = index["manifests"]
     except (tarfile.TarError, KeyError, ValueError) as error:
-        raise Refused(f"{file} is no OCI archive: {error}", hint=hint) from None
+        raise Refused(f"{file} is no OCI archive: {str(error).partition(chr(10))[0]}", hint=hint) from None
     return [name for each in images if (name := each.get("annotations", {}).get(_NAME, ""))]

@@ -96,6 +96,8 @@ def _written(work: Path, place: str, text: str) -> Item:
 
 def _write(order: Order, items: tuple[Item, ...], made: Path, progress: Progress) -> dict[str, str]:
     """The hashes of everything that is on the medium then."""
+    if order.is_fat:
+        fat.fits(items)
     verify.kickstart(made.parent / "ks.cfg")
     size = sum(each.size for each in items)
     full = _full(order, items, size)
@@ -108,7 +110,6 @@ def _write(order: Order, items: tuple[Item, ...], made: Path, progress: Progress
     if order.iso:
         fedora.make(order.iso, made, (*items, sums), growing)
     elif order.is_fat:
-        fat.fits(items)
         fat.make(made, LABEL, (*items, sums), progress.more)
     else:
         iso.make(made, LABEL, (*items, sums), growing)

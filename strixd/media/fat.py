@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -15,14 +16,18 @@ LARGEST: Final = (4 << 30) - 1
 """Bytes of a file on FAT32."""
 _CLUSTER = 32 << 10  # the largest that mkfs.vfat chooses
 _KIB = 1024
+_UNNAMEABLE = re.compile(r'["*:<>?\\|]|[. ](/|$)')
 
 
 def fits(items: tuple[Item, ...]) -> None:
     """Raises Refused when FAT cannot hold one of them."""
-    large = [each.place for each in items if each.size > LARGEST]
-    if large:
-        names = listed(large[:3], "and") + (f" and {len(large) - 3} more" if len(large) > 3 else "")
-        raise Refused(f"FAT holds no files of 4 GiB and more: {names}", hint="an ISO image does: --out NAME.iso")
+    for words, cannot in (
+        ("files of 4 GiB and more", [each.place for each in items if each.size > LARGEST]),
+        ("such names", [each.place for each in items if _UNNAMEABLE.search(each.place)]),
+    ):
+        if cannot:
+            names = listed(cannot[:3], "and") + (f" and {len(cannot) - 3} more" if len(cannot) > 3 else "")
+            raise Refused(f"FAT holds no {words}: {names}", hint="an ISO image does: --out NAME.iso")
 
 
 def needed(items: tuple[Item, ...]) -> int:

@@ -12,9 +12,6 @@ from strixd.decode import KeyPath, Problem, listed, quoted
 from strixd.errors import ConfigError, Refused
 from strixd.media.templates import Templates, fill
 
-_DELIMITER = "CLUSTER_TOML"
-"""Ends the copy of cluster.toml in settle.sh."""
-
 
 def chosen(file: ConfigFile, name: str | None) -> tuple[Node, ...]:
     """The node of this name, or all for None."""
@@ -73,9 +70,9 @@ def _lacking(file: ConfigFile, nodes: Sequence[Node]) -> Iterator[tuple[int, str
 
 
 def _unquotable(file: ConfigFile) -> Iterator[tuple[int, str]]:
-    """Lines of cluster.toml that would end its copy, or the script around it."""
+    """Lines of cluster.toml that would end the script which holds its copy (a string may be continued with one)."""
     for number, line in enumerate(file.text.splitlines(), 1):
-        if line.startswith("%") or line == _DELIMITER:
+        if line.startswith("%"):
             yield number, f"a kickstart cannot hold a line that begins so: {quoted(line)}"
 
 

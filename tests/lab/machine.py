@@ -22,13 +22,18 @@ NEEDED = {
     "tar": ("tar", "tar"),
     "dbus-daemon": ("dbus-daemon", "dbus-daemon"),
     "sysctl": ("procps", "procps-ng"),
+    # What strixd-media runs and its tests make; pykickstart comes from PyPI, Debian has none.
+    "xorriso": ("xorriso", "xorriso"),
+    "mcopy": ("mtools", "mtools"),
+    "mkfs.vfat": ("dosfstools", "dosfstools"),
+    "createrepo_c": ("createrepo-c", "createrepo_c"),
+    "implantisomd5": ("isomd5sum", "isomd5sum"),
+    "rpmbuild": ("rpm", "rpm-build"),
 }
 # The same for tests/vm; a path stands for a file that no command of its own comes with.
 NEEDED_BY_VM = {
     "qemu-system-x86_64": ("qemu-system-x86", "qemu-system-x86-core"),
     "/usr/share/OVMF/OVMF_CODE_4M.fd": ("ovmf", "edk2-ovmf"),
-    "mcopy": ("mtools", "mtools"),
-    "mkfs.vfat": ("dosfstools", "dosfstools"),
     "mkfs.ext4": ("e2fsprogs", "e2fsprogs"),
     "sfdisk": ("fdisk", "util-linux"),
     "setpriv": ("util-linux", "util-linux"),

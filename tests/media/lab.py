@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from strixd import config
@@ -125,3 +126,19 @@ def stand_in(folder: Path, name: str, body: str) -> None:
 
 MOUNT = 'mkdir -p "${@: -1}" && cp -a "$(readlink -f "$VOLUME")/." "${@: -1}/"'
 UMOUNT = 'rm -r "$1"'
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a medium is made of."""
+
+    folder: Path
+    cluster: Path
+    rpms: Path
+    iso: Path
+    archive: Path
+    model: Path
+    key: Path
+
+    def build(self, out: Path, *words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        return media("build", "--cluster", self.cluster, "--out", out, *words, **environment)

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from media_lab import (
+
+from tests.media.lab import (
     DISK,
     MOUNT,
     TOOLS,
@@ -93,7 +94,7 @@ def test_it_stops_before_anything_is_touched(
 
 
 def test_the_reason_is_on_the_console(tmp_path: Path) -> None:
-    done = picked(machine(tmp_path, *FOREIGN, "dev/console: "), BY_MAC)
+    done = picked(machine(tmp_path, *FOREIGN, "dev/console: was here"), BY_MAC)
     assert (tmp_path / "dev/console").read_text() == done.stderr
 
 

@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from media_lab import MOUNT, TOOLS, UMOUNT, cluster, rendered, run_script, script, stand_in
+
+from tests.media.lab import MOUNT, TOOLS, UMOUNT, cluster, rendered, run_script, script, stand_in
 
 SECRET = "5e" * 32
 FILES = {
