@@ -16,23 +16,48 @@ from strixd.errors import NotPermitted, Refused, Rejected
 
 KEY_FILE = "/etc/strixd/cluster.key"
 TOKEN_FILE = "/etc/strixd/hf-token"
+_KEY = re.compile("[0-9a-f]{64}")  # as key_new() makes it
 _TOKEN = re.compile("hf_[A-Za-z0-9_]{8,200}")
 
 
 def key_new(asked: Asked) -> int:
     path = Path(asked.given.get("--file", KEY_FILE))
     secret = os.urandom(32).hex() + "\n"
-    put = replace if asked.has("--replace") else create
     with _explained(path, "strixd-cli key new"):
-        put(path, secret)
+        _put(path, secret, asked, "strixd-cli key new --replace makes another; every node then needs the new one")
     say(f"a new cluster key is in {path}")
     say("copy it to the same place on every other node (mode 0600): nodes with different keys do not join")
     return 0
 
 
+def key_import(asked: Asked) -> int:
+    """The key of another node, from standard input. The same one again is no change."""
+    path = Path(asked.given.get("--file", KEY_FILE))
+    key = (_typed("Cluster key (not shown): ") if sys.stdin.isatty() else _piped()).strip()
+    if not _KEY.fullmatch(key):
+        hint = "on a node that has it: cat /etc/strixd/cluster.key"
+        raise Refused("this is no cluster key: it has 64 of 0-9 and a-f, and nothing else", hint=hint)
+    with _explained(path, "strixd-cli key import"):
+        if not _holds(path, key):
+            _put(path, f"{key}\n", asked, "strixd-cli key import --replace puts this one in its place")
+    say(f"the cluster key is in {path}")
+    return 0
+
+
+def _holds(path: Path, key: str) -> bool:
+    return path.is_file() and path.read_text(encoding="ascii", errors="replace").strip() == key
+
+
+def _put(path: Path, secret: str, asked: Asked, otherwise: str) -> None:
+    if asked.has("--replace"):
+        replace(path, secret)
+    else:
+        create(path, secret, otherwise)
+
+
 def token_set(asked: Asked) -> int:
     path = Path(asked.given.get("--file", TOKEN_FILE))
-    token = _typed() if sys.stdin.isatty() else _piped()
+    token = _typed("Hugging Face token (not shown): ") if sys.stdin.isatty() else _piped()
     if not _TOKEN.fullmatch(token.strip()):
         raise Refused(
             "this is no Hugging Face token: it begins with hf_ and has letters and digits only",
@@ -44,9 +69,9 @@ def token_set(asked: Asked) -> int:
     return 0
 
 
-def _typed() -> str:
+def _typed(prompt: str) -> str:
     try:
-        return getpass.getpass("Hugging Face token (not shown): ")
+        return getpass.getpass(prompt)
     except (EOFError, UnicodeDecodeError):
         return ""
 
@@ -58,15 +83,16 @@ def _piped() -> str:
         return ""
 
 
-def create(path: Path, text: str) -> None:
-    """Refuses to take the place of a file that is there, even of one that comes at the same moment."""
+def create(path: Path, text: str, otherwise: str) -> None:
+    """Refuses to take the place of a file that is there, even of one that comes at the same moment; `otherwise` says
+    what can be done then."""
     draft = _draft(path, text)
     try:
         os.link(draft, path)
     except FileExistsError:
         raise Refused(
             f"{path} is there already, and the nodes may be using it",
-            hint="strixd-cli key new --replace makes another; every node then needs the new one",
+            hint=otherwise,
         ) from None
     finally:
         draft.unlink()

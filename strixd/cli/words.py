@@ -209,6 +209,18 @@ COMMANDS = (
         examples=("sudo strixd-cli key new",),
     ),
     Command(
+        "key import",
+        "secret:key_import",
+        "take the cluster key of another node",
+        options=(
+            Option("--replace", "even when there is another already"),
+            Option("--file", "where (else /etc/strixd/cluster.key)", value="PATH"),
+        ),
+        detail="Read from standard input; a terminal does not show it. A node that was installed without the key waits "
+        "for it, and goes on by itself.",
+        examples=("ssh root@halo1 cat /etc/strixd/cluster.key | sudo strixd-cli key import",),
+    ),
+    Command(
         "token set",
         "secret:token_set",
         "keep a Hugging Face token, for models behind a licence",

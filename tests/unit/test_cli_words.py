@@ -55,7 +55,7 @@ WRONG = {
         'there is no command "config chek"; did you mean "check"?',
         '"strixd-cli config check" or "strixd-cli config show"',
     ),
-    "key make": ('there is no command "key make"', '"strixd-cli key new"'),
+    "key make": ('there is no command "key make"', '"strixd-cli key new" or "strixd-cli key import"'),
     "image": ('"image" needs one more word: update', '"strixd-cli image update"'),
     "histroy": ('there is no command "histroy"; did you mean "history"?', ALL),
     "undu": ('there is no command "undu"; did you mean "undo"?', ALL),
