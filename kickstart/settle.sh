@@ -5,6 +5,8 @@ set -euo pipefail
 root=${1-}
 
 install -d -m 755 "$root/etc/strixd"
+# Calls for strixd-firstboot, which says what the node waits for until it is ready for the first time.
+install -d -m 700 "$root/var/lib/strixd/install"
 cat > "$root/etc/strixd/cluster.toml" <<'CLUSTER_TOML'
 @@CLUSTER_TOML@@
 CLUSTER_TOML
@@ -12,7 +14,7 @@ chmod 644 "$root/etc/strixd/cluster.toml"
 command -v restorecon > /dev/null && restorecon -RF "$root/etc/strixd" "$root/var/lib/strixd"
 
 # As the preset of a package would not: a machine that was installed by this file is meant to be a node.
-systemctl ${root:+"--root=$root"} enable strixd.socket strixd.service
+systemctl ${root:+"--root=$root"} enable strixd.socket strixd.service strixd-load.service strixd-firstboot.service
 
 # The key came by file; should it have found its way into a log all the same, that log goes. It is read as a file of
 # patterns, so that it stands in no command line.

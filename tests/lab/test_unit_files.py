@@ -10,8 +10,16 @@ from tests.lab.judge import Judge
 
 pytestmark = pytest.mark.lab
 
-UNITS = ("strixd.service", "strixd.socket", "strixd-image.service", "strixd-evidence.service", "strixd-workload.slice")
-EXPOSURE = {"strixd.service": 28, "strixd-image.service": 15, "strixd-evidence.service": 30}
+UNITS = (
+    *("strixd.service", "strixd.socket", "strixd-image.service", "strixd-evidence.service", "strixd-workload.slice"),
+    *("strixd-firstboot.service", "strixd-load.service"),
+)
+EXPOSURE = {
+    "strixd.service": 28,
+    "strixd-image.service": 15,
+    "strixd-evidence.service": 30,
+    "strixd-firstboot.service": 15,
+}
 """At most, in tenths, as `systemd-analyze security` counts: NetworkManager has 78 and firewalld 73."""
 
 

@@ -93,7 +93,9 @@ def test_a_node_is_left_with_its_file_and_with_strixd_enabled(tmp_path: Path) ->
     file = tmp_path / "new/etc/strixd/cluster.toml"
     assert (file.read_text(), file.stat().st_mode & 0o777) == (text, 0o644)
     enabled = (tmp_path / "enabled").read_text()
-    assert enabled == f"--root={tmp_path / 'new'} enable strixd.socket strixd.service\n"
+    units = "strixd.socket strixd.service strixd-load.service strixd-firstboot.service"
+    assert enabled == f"--root={tmp_path / 'new'} enable {units}\n"
+    assert (tmp_path / "new/var/lib/strixd/install").stat().st_mode & 0o777 == 0o700
 
 
 def test_a_log_that_has_the_key_goes(tmp_path: Path) -> None:
