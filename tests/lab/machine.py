@@ -37,6 +37,11 @@ NEEDED_BY_VM = {
     "mkfs.ext4": ("e2fsprogs", "e2fsprogs"),
     "sfdisk": ("fdisk", "util-linux"),
     "setpriv": ("util-linux", "util-linux"),
+    # An installation image that boots: Debian's names of these files; on Fedora that test is left out.
+    "grub-mkimage": ("grub-common", ""),
+    "/usr/lib/grub/i386-pc/boot_hybrid.img": ("grub-pc-bin", ""),
+    "/usr/lib/grub/x86_64-efi/normal.mod": ("grub-efi-amd64-bin", ""),
+    "/bin/busybox": ("busybox-static", "busybox"),
 }
 VENV = ("python3-venv", "")
 APT = ["apt-get", "-o", "DPkg::Lock::Timeout=240"]

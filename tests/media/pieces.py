@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.media.lab import TOOLS
@@ -43,26 +44,17 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
-def fedora(folder: Path, *, menu: str = MENU, without: str = "") -> Path:
-    """An image; `without` names a file that is not in it, or "esp" for the EFI system partition."""
+def fedora(folder: Path, *, menu: str = MENU, without: str = "", real: Mapping[str, Path] | None = None) -> Path:
+    """An image; `without` names a file that is not in it, or "esp" for the EFI system partition. `real`: files instead
+    of those that only have their names, for an image that boots; "mbr" is what stands before the image."""
     tree, efi, out = folder / "tree", folder / "efi.img", folder / "Fedora.iso"
-    for name, text in {
-        "images/pxeboot/vmlinuz": "kernel",
-        "images/pxeboot/initrd.img": "initrd",
-        "images/install.img": "stage 2",
-        "images/eltorito.img": "\0" * 4096,
-        "EFI/BOOT/grub.cfg": menu,
-        "EFI/BOOT/BOOTX64.EFI": "loader",
-        "boot/grub2/grub.cfg": menu,
-        ".discinfo": "1761000000.0\n43\nx86_64\n",
-    }.items():
-        if name != without:
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            (tree / name).write_text(text)
-    (tree / "EFI/BOOT").mkdir(exist_ok=True)
-    (tree / "boot").mkdir(exist_ok=True)
-    (folder / "mbr").write_bytes(b"\0" * 512)
-    run("mkfs.vfat", "-C", "-n", "ANACONDA", efi, "1024")
+    files = {name: text.encode() for name, text in _dummies(menu).items() if name != without}
+    files |= {name: file.read_bytes() for name, file in (real or {}).items()}
+    (folder / "mbr").write_bytes(files.pop("mbr"))
+    for name, content in files.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_bytes(content)
+    run("mkfs.vfat", "-C", "-n", "ANACONDA", efi, "8192" if real else "1024")
     run("mcopy", "-s", "-i", efi, tree / "EFI", "::/")
     appended = ("-appended_part_as_gpt", "-append_partition", "2", ESP, efi, "-iso_mbr_part_type", EBD)
     bios = ("-c", "boot.cat", "-b", "images/eltorito.img", "-no-emul-boot", "-boot-load-size", "4", "-boot-info-table")
@@ -72,6 +64,20 @@ def fedora(folder: Path, *, menu: str = MENU, without: str = "") -> Path:
     run(*start, *(() if without == "esp" else hybrid), tree)
     run("implantisomd5", out)
     return out
+
+
+def _dummies(menu: str) -> dict[str, str]:
+    return {
+        "mbr": "\0" * 512,
+        "images/pxeboot/vmlinuz": "kernel",
+        "images/pxeboot/initrd.img": "initrd",
+        "images/install.img": "stage 2",
+        "images/eltorito.img": "\0" * 4096,
+        "EFI/BOOT/grub.cfg": menu,
+        "EFI/BOOT/BOOTX64.EFI": "loader",
+        "boot/grub2/grub.cfg": menu,
+        ".discinfo": "1761000000.0\n43\nx86_64\n",
+    }
 
 
 SPEC = """\
