@@ -118,14 +118,16 @@ def _medium(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node", metavar="NAME", help="for this node alone")
     for name, value, about in _PARTS:
         parser.add_argument(name, metavar=value, type=Path, help=about)
+    key = f"the cluster key too ({_KEY} unless named): the medium is then as valuable as root"
+    parser.add_argument("--with-cluster-key", metavar="FILE", type=Path, nargs="?", const=_KEY, help=key)
     about = "NAME.iso, or NAME.img for a FAT volume; must not be there"
     parser.add_argument("--out", metavar="FILE", type=Path, required=True, help=about)
 
 
+_KEY = Path("/etc/strixd/cluster.key")
 _PARTS = (
     ("--iso", "FEDORA.iso", "put everything into a copy of Fedora's own image, which then boots unattended"),
     ("--rpms", "DIR", "strixd's packages, and any others that a node shall not have to fetch"),
     ("--image", "ARCHIVE", "the container image, as podman save --format oci-archive writes it"),
     ("--model", "DIR", "the weights of a model"),
-    ("--with-cluster-key", "FILE", "the cluster key too: the medium is then as valuable as root"),
 )

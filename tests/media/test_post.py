@@ -81,7 +81,7 @@ def test_what_a_bad_stick_gives_is_not_taken(tmp_path: Path, name: str) -> None:
 
 def settled(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
     stand_in(tmp_path / "bin", "systemctl", f'echo "$*" >> {tmp_path}/enabled')
-    stand_in(tmp_path / "bin", "restorecon", "true")
+    stand_in(tmp_path / "bin", "restorecon", f'echo "$*" >> {tmp_path}/labelled')
     path = f"{tmp_path / 'bin'}:{TOOLS['PATH']}"
     return run_script(script(rendered(text), "%post --interpreter"), tmp_path / "new", PATH=path)
 
@@ -95,6 +95,8 @@ def test_a_node_is_left_with_its_file_and_with_strixd_enabled(tmp_path: Path) ->
     enabled = (tmp_path / "enabled").read_text()
     units = "strixd.socket strixd.service strixd-load.service strixd-firstboot.service"
     assert enabled == f"--root={tmp_path / 'new'} enable {units}\n"
+    labelled = (tmp_path / "labelled").read_text().replace(str(tmp_path / "new"), "")
+    assert labelled.splitlines() == ["-RF /etc/strixd", "-RF /var/lib/strixd"]
     assert (tmp_path / "new/var/lib/strixd/install").stat().st_mode & 0o777 == 0o700
 
 
