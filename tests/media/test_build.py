@@ -43,9 +43,9 @@ def test_a_volume_for_the_installer(parts: Parts, out: Path, elsewhere: Path) ->
     assert out.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_volume_that_stays_writable(parts: Parts, out: Path, tmp_path: Path) -> None:
+def test_a_volume_that_stays_writable(parts: Parts, out: Path, quick: str) -> None:
     volume = out.with_suffix(".img")
-    done = parts.build(volume, "--rpms", parts.rpms, "--node", "halo2")
+    done = parts.build(volume, "--rpms", parts.rpms, "--node", "halo2", PATH=quick)
     assert done.returncode == 0, done.stderr
     assert run("blkid", "-p", "-o", "value", "-s", "LABEL", volume) == "OEMDRV\n"
     assert run("mtype", "-i", volume, "::/ks.cfg") == rendered(parts.cluster.read_text(), "halo2")
@@ -75,8 +75,8 @@ def test_a_fedora_image_that_installs_by_itself(parts: Parts, out: Path, elsewhe
     assert (again.returncode, "has a kickstart already" in again.stderr) == (2, True)
 
 
-def test_the_key_only_when_asked_for(parts: Parts, out: Path) -> None:
-    done = parts.build(out, "--rpms", parts.rpms, "--with-cluster-key", parts.key)
+def test_the_key_only_when_asked_for(parts: Parts, out: Path, quick: str) -> None:
+    done = parts.build(out, "--rpms", parts.rpms, "--with-cluster-key", parts.key, PATH=quick)
     assert done.returncode == 0, done.stderr
     assert SECRET.encode() in out.read_bytes()
     assert out.stat().st_mode & 0o777 == 0o600
