@@ -114,9 +114,11 @@ COMMANDS = (
         "undo",
         "change:undo",
         "take back the newest change of settings that is done",
+        options=(Option("--all", "one after the other, until none is left"),),
         detail="As a new change, which holds or is taken back as any other. Its settings are then left alone, over "
-        "reboots too, until strixd-cli apply. strixd-cli history tells which change it will be.",
-        examples=("strixd-cli undo",),
+        "reboots too, until strixd-cli apply. strixd-cli history tells which change it will be. With --all this host's "
+        "settings are as strixd found them, as far back as its history goes: before the package is erased.",
+        examples=("strixd-cli undo", "strixd-cli undo --all"),
     ),
     DOCTOR,
     REPORT,
