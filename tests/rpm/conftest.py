@@ -1,4 +1,4 @@
-"""The packages of this checkout, built once for all tests of this folder."""
+"""Where packages are tried, and packages of an earlier version."""
 
 from __future__ import annotations
 
@@ -9,19 +9,12 @@ from pathlib import Path
 import pytest
 
 from strixd import __version__
+from tests.lab.install import SYSTEM_PYTHON
 from tests.lab.layout import PROJECT
-from tests.lab.shell import run
 from tests.rpm.stage import Stage, stage
 
 SOURCE = ("strixd", "units", "packaging", "pyproject.toml", "README.md", "LICENSE")
-SYSTEM_PYTHON = "/usr/bin/python3"  # which has pip and setuptools from packages
 BEFORE = "0.0.1"
-
-
-@pytest.fixture(scope="session")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make rpm` makes."""
-    return build(tmp_path_factory.mktemp("packages"))
 
 
 @pytest.fixture(scope="session")
@@ -44,8 +37,3 @@ def earlier(fedora: Stage) -> Path:
         file.write_text(file.read_text().replace(__version__, BEFORE))
     fedora.run(SYSTEM_PYTHON, "/mnt/source/packaging/build.py", "/mnt/earlier", timeout=300)
     return fedora.shared / "earlier"
-
-
-def build(out: Path) -> Path:
-    run([SYSTEM_PYTHON, PROJECT / "packaging/build.py", out], timeout=300)
-    return out

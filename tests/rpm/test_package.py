@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from strixd import __version__
+from tests.lab.install import build_packages
 from tests.lab.layout import PROJECT
 from tests.lab.shell import run
-from tests.rpm.conftest import build
 from tests.rpm.stage import Stage
 
 pytestmark = pytest.mark.lab
@@ -71,12 +72,13 @@ def of(packages: Path, name: str) -> Path:
     return next(packages.glob(f"{name}-{__version__}-*.noarch.rpm"))
 
 
-def test_the_same_source_gives_the_same_bytes(packages: Path, tmp_path: Path) -> None:
-    again = build(tmp_path)
+def test_the_same_source_gives_the_same_bytes(packages: Path) -> None:
+    again = build_packages()
     names = sorted(file.name for file in packages.iterdir())
     assert len(names) == 4
     assert [name for name in names if (packages / name).read_bytes() != (again / name).read_bytes()] == []
     assert names == sorted(file.name for file in again.iterdir())
+    shutil.rmtree(again)
 
 
 @pytest.mark.parametrize("name", REQUIRES)
