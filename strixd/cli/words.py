@@ -159,6 +159,21 @@ COMMANDS = (
         examples=("strixd-cli logs vllm -f", "strixd-cli logs daemon -n 500"),
     ),
     Command(
+        "init",
+        "init:init",
+        "write a first cluster.toml, by asking or from options; needs no daemon",
+        options=(
+            Option("--nodes", "host names, the head first, with commas between", value="NAMES"),
+            Option("--cluster", "the name of the cluster (else halo)", value="NAME"),
+            Option("--card", "this host's interface of the link (else the one that fits)", value="INTERFACE"),
+            Option("--network", "of the link (else 192.168.100.0, as large as it must be)", value="NETWORK"),
+            Option("--file", "where (else /etc/strixd/cluster.toml)", value="PATH"),
+        ),
+        detail="On a terminal it asks for what no option says, and tells which cards it finds. The card is named by "
+        "its driver where that is enough, so that the file is right on every node. A file that is there stays.",
+        examples=("sudo strixd-cli init", "sudo strixd-cli init --nodes halo1,halo2 --card enp194s0np0"),
+    ),
+    Command(
         "config check",
         "settings:check",
         "whether a cluster.toml can be used; needs no daemon",
