@@ -94,9 +94,8 @@ def _card(wanted: str, found: tuple[Card, ...], ask: Ask) -> Card:
     if named:
         return named[0]
     there = "; ".join(map(str, found)) or "none"
-    raise Refused(
-        f'init: there is no card "{wanted}" here. There are: {there}', hint="strixd-cli init --card INTERFACE"
-    )
+    problem = f'there is no card "{wanted}" here' if wanted else "it is not clear which card is the link's"
+    raise Refused(f"init: {problem}. There are: {there}", hint="strixd-cli init --card INTERFACE")
 
 
 def _smallest(nodes: int) -> ipaddress.IPv4Network:

@@ -108,15 +108,16 @@ def test_a_card_is_told_with_what_speaks_for_it(tmp_path: Path) -> None:
 WRONG = {
     "--nodes a": "a cluster has 2 nodes at least, and 1 is named",
     "--nodes a,b --card eth9": 'there is no card "eth9" here. There are: enp194s0np0',
-    "--nodes a,b --network 10.0.0.0/31": "10.0.0.0/31 has no room for 2 nodes",
-    "--nodes a,b --network home": '"home" is no network',
+    "--nodes a,b --card=": "it is not clear which card is the link's. There are: enp194s0np0 (ice",
+    "--nodes a,b --card enp194s0np0 --network 10.0.0.0/31": "10.0.0.0/31 has no room for 2 nodes",
+    "--nodes a,b --card enp194s0np0 --network home": '"home" is no network',
 }
 
 
 @pytest.mark.parametrize("line", WRONG)
 def test_what_makes_no_sense_is_refused(tmp_path: Path, line: str) -> None:
     with pytest.raises(Refused, match=re.escape(WRONG[line])):
-        written(line, host(tmp_path, E810), Person())
+        written(line, host(tmp_path, E810, THUNDERBOLT), Person())
 
 
 def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
