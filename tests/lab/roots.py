@@ -40,7 +40,7 @@ RPM_SUITE = "sid"  # the only one with rpm 6 and dnf5, which Fedora 43 has
 RPM_PACKAGES = (
     *("rpm", "dnf5", "createrepo-c", "rpmlint", "cpio"),
     *("python3", "python3-packaging", "python3-pip", "python3-setuptools", "python3-wheel"),
-    *("checkpolicy", "semodule-utils"),
+    *("checkpolicy", "semodule-utils", "policycoreutils"),
     # what the packages' files are judged by, and what they bring to an empty root
     *("mandoc", "zsh", "fish", "busybox-static"),
 )

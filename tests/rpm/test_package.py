@@ -108,6 +108,18 @@ def test_what_reads_the_file_stands_alone(packages: Path, tmp_path: Path) -> Non
     assert (done.stdout, done.stderr) == ("halo1\n", "")
 
 
+def test_the_policy_module_allows_what_is_written_and_no_more(packages: Path, fedora: Stage) -> None:
+    """Read by the program with which SELinux's own tools read it."""
+    place = fedora.put("policy", [of(packages, "strixd-selinux")])
+    module = "usr/share/selinux/packages/targeted/strixd.pp"
+    script = f"cd {place}; rpm2archive -n - <*.rpm | tar x; bunzip2 {module}.bz2; /usr/libexec/selinux/hll/pp {module}"
+    rules = re.findall(r"\(allow (.*)\)", fedora.sh(script))
+    assert rules == [
+        "container_t infiniband_device_t (chr_file (append getattr ioctl lock map open read write))",
+        "container_t hsa_device_t (chr_file (map))",
+    ]
+
+
 def test_the_linter_has_no_complaint(packages: Path, fedora: Stage) -> None:
     place = fedora.put("lint", [*packages.iterdir(), *(PROJECT / "packaging").glob("strixd.*")])
     done = fedora.attempt(
