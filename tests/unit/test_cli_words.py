@@ -19,6 +19,7 @@ ALL = '"strixd-cli help" lists all commands'
 SERVE = "for example: strixd-cli serve Qwen/Qwen3-235B-A22B-GPTQ-Int4"
 WAIT = "for example: strixd-cli wait ready --timeout 600"
 LOGS = "for example: strixd-cli logs vllm -f"
+BENCH = "for example: sudo strixd-cli bench"
 STATUS = "for example: strixd-cli status"
 PHASE_LIST = "starting, converging, ready, degraded, drained, paused, stuck"
 
