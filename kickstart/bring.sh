@@ -1,6 +1,6 @@
 #!/bin/bash
 # %post --nochroot: what the medium holds for this node, brought to the new system and compared by hash. The arguments
-# are for tests: a root to look below, and where the new system is.
+# are for tests: a root to look below, and where the new system is. The installer has few programs: no install, no stat.
 set -euo pipefail
 root=${1-}
 target=${2-/mnt/sysroot}
@@ -27,12 +27,14 @@ if [ -d "$medium/strixd/models" ]; then
     compare models/ "$target$models"
 fi
 if [ -e "$medium/strixd/image/image.tar" ]; then
-    install -d -m 700 "$target/var/lib/strixd/install"
+    mkdir -p "$target/var/lib/strixd/install"
+    chmod 700 "$target/var/lib/strixd/install"
     cp "$medium/strixd/image/image.tar" "$target/var/lib/strixd/install/"
     compare image/ "$target/var/lib/strixd/install"
 fi
 # The key is copied from file to file and never enters a log.
 if [ -e "$medium/strixd/key/cluster.key" ]; then
-    install -D -m 600 -o 0 -g 0 "$medium/strixd/key/cluster.key" "$target/etc/strixd/cluster.key"
+    mkdir -p "$target/etc/strixd"
+    (umask 077 && cat "$medium/strixd/key/cluster.key" > "$target/etc/strixd/cluster.key")
     compare key/ "$target/etc/strixd"
 fi

@@ -1,6 +1,7 @@
 #!/bin/bash
 # %pre: which node is this machine, and which of its disks is to be erased? Writes /tmp/strixd-node.ks, or stops
-# before anything was touched. The argument is a root to look below: "" in the installer, a laid-out tree in tests.
+# before anything was touched. The installer has few programs: those that lorax leaves in it.
+# The argument is a root to look below: "" in the installer, a laid-out tree in tests.
 set -Eeuo pipefail
 root=${1-}
 node_ks=$root/tmp/strixd-node.ks

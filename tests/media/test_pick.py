@@ -9,6 +9,7 @@ import pytest
 
 from tests.media.lab import (
     DISK,
+    INSTALLER,
     MOUNT,
     TOOLS,
     UMOUNT,
@@ -30,7 +31,7 @@ SATA = disk("sdb", 9000, where="pci0000:00/ata1")
 
 
 def picked(root: Path, text: str, node: str | None = None, **more: str) -> subprocess.CompletedProcess[str]:
-    return run_script(script(rendered(text, node), "%pre"), root, **more)
+    return run_script(INSTALLER + script(rendered(text, node), "%pre"), root, **more)
 
 
 def include(root: Path) -> list[str]:

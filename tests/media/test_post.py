@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.media.lab import MOUNT, TOOLS, UMOUNT, cluster, rendered, run_script, script, stand_in
+from tests.media.lab import INSTALLER, MOUNT, TOOLS, UMOUNT, cluster, rendered, run_script, script, stand_in
 
 SECRET = "5e" * 32
 FILES = {
@@ -40,7 +40,7 @@ def brought(tmp_path: Path, root: Path) -> subprocess.CompletedProcess[str]:
     stand_in(tmp_path / "bin", "mount", MOUNT)
     stand_in(tmp_path / "bin", "umount", UMOUNT)
     path = f"{tmp_path / 'bin'}:{TOOLS['PATH']}"
-    text = script(rendered(TEXT), "%post --nochroot")
+    text = INSTALLER + script(rendered(TEXT), "%post --nochroot")
     return run_script(text, root, tmp_path / "new", PATH=path, VOLUME=str(tmp_path / "volume"))
 
 
