@@ -124,9 +124,12 @@ def stand_in(folder: Path, name: str, body: str) -> None:
     (folder / name).chmod(0o755)
 
 
-_AWAY = """link nice stty su unlink runuser base64 chcon cksum comm csplit dir dircolors expand factor fold groups
-hostid install join logname mkfifo nl nohup nproc pathchk pinky pr printenv ptx runcon sha512sum shuf stat stdbuf sum timeout
-truncate tsort unexpand users vdir who whoami yes diff cmp file free pgrep pkill getent"""
+_AWAY = """
+link nice stty su unlink runuser base64 chcon cksum comm csplit dir dircolors expand factor fold
+groups hostid install join logname mkfifo nl nohup nproc pathchk pinky pr printenv ptx runcon
+sha512sum shuf stat stdbuf sum timeout truncate tsort unexpand users vdir who whoami yes diff cmp
+file free pgrep pkill getent
+"""
 INSTALLER = "".join(f"{name}() {{ echo 'no {name} in the installer' >&2; exit 127; }}\n" for name in _AWAY.split())
 """Stands before a script: without the programs that lorax takes out of the installer (its runtime-cleanup.tmpl)."""
 MOUNT = 'mkdir -p "${@: -1}" && cp -a "$(readlink -f "$VOLUME")/." "${@: -1}/"'
