@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from strixd import __version__
+from strixd.media.rpms import WANTED
 from tests.media import pieces
 from tests.media.lab import cluster, media
 from tests.media.pieces import LABEL
@@ -23,7 +24,7 @@ WANTED = f"inst.ks=hd:LABEL={LABEL}:/ks.cfg"
 def medium(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("medium")
     source = standin.image(folder, image.pieces().kernel)
-    for name in ("strixd", "strixd-selinux"):
+    for name in WANTED:
         pieces.rpm(folder / "rpms", name, __version__)
     (folder / "cluster.toml").write_text(cluster())
     parts = ("--cluster", folder / "cluster.toml", "--rpms", folder / "rpms", "--iso", source)
