@@ -17,7 +17,7 @@ from tests.vm import image, standin
 from tests.vm.machine import BOOT, CODE, VARIABLES
 
 pytestmark = pytest.mark.skipif(not standin.GRUB.is_dir(), reason="GRUB's files have other names here")
-WANTED = f"inst.ks=hd:LABEL={LABEL}:/ks.cfg"
+TOLD = f"inst.ks=hd:LABEL={LABEL}:/ks.cfg"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_the_kernel_hears_of_the_kickstart(medium: Path, tmp_path: Path, firmwar
     assert done.returncode == 0, done.stderr
     said = console.read_text(errors="replace").replace("\r", "")
     (line,) = [line for line in said.splitlines() if standin.SAID in line]
-    assert WANTED in line.split()
+    assert TOLD in line.split()
     assert f"inst.stage2=hd:LABEL={LABEL}" in line.split()
 
 
