@@ -14,8 +14,8 @@ from strixd.errors import Refused, Rejected
 from strixd.media import tools
 from strixd.media.contents import Item, tree
 
-WANTED: Final = ("strixd", "strixd-selinux")
-"""What the kickstart installs that Fedora does not have."""
+WANTED: Final = ("strixd", "python3-strixd", "strixd-selinux")
+"""What a node needs that Fedora does not have."""
 _SPACE = "{http://linux.duke.edu/metadata/common}"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from strixd import __version__
+from strixd.media.rpms import WANTED
 from tests.media import pieces
 from tests.media.lab import TOOLS, Parts, cluster, stand_in
 from tests.media.pieces import REFERENCE, SECRET
@@ -23,7 +24,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
     if missing and os.geteuid() != 0:  # root's machine has them (tests/lab/machine.py)
         pytest.skip(f"not on this machine: {' '.join(missing)}")
     folder = tmp_path_factory.mktemp("parts")
-    for name in ("strixd", "strixd-selinux"):
+    for name in WANTED:
         pieces.rpm(folder / "rpms", name, __version__)
     found = Parts(
         folder,

@@ -36,6 +36,10 @@ BAD: dict[str, tuple[Callable[[Parts, Path], list[str | Path]], str]] = {
     "other-menu": (lambda _, tmp: ["--iso", pieces.fedora(tmp, menu="boot\n")], "nothing in its EFI/BOOT/grub.cfg"),
     "no-rpms": (lambda _, tmp: ["--rpms", tmp / "away"], "no such folder"),
     "not-strixd": (lambda _, tmp: ["--rpms", other_rpms(tmp, ("other", "1"))], "strixd is not among them"),
+    "half-of-it": (
+        lambda _, tmp: ["--rpms", other_rpms(tmp, ("strixd", __version__), ("strixd-selinux", __version__))],
+        "python3-strixd is not among them",
+    ),
     "other-version": (
         lambda _, tmp: ["--rpms", other_rpms(tmp, ("strixd", "9.9"))],
         f"strixd 9.9, and this is strixd-media {__version__}",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from strixd import __version__
+from strixd.media.rpms import WANTED
 from tests.media import pieces
 from tests.media.lab import cluster, media
 from tests.media.pieces import LABEL
@@ -16,14 +17,14 @@ from tests.vm import image, standin
 from tests.vm.machine import BOOT, CODE, VARIABLES
 
 pytestmark = pytest.mark.skipif(not standin.GRUB.is_dir(), reason="GRUB's files have other names here")
-WANTED = f"inst.ks=hd:LABEL={LABEL}:/ks.cfg"
+TOLD = f"inst.ks=hd:LABEL={LABEL}:/ks.cfg"
 
 
 @pytest.fixture(scope="module")
 def medium(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("medium")
     source = standin.image(folder, image.pieces().kernel)
-    for name in ("strixd", "strixd-selinux"):
+    for name in WANTED:
         pieces.rpm(folder / "rpms", name, __version__)
     (folder / "cluster.toml").write_text(cluster())
     parts = ("--cluster", folder / "cluster.toml", "--rpms", folder / "rpms", "--iso", source)
@@ -44,7 +45,7 @@ def test_the_kernel_hears_of_the_kickstart(medium: Path, tmp_path: Path, firmwar
     assert done.returncode == 0, done.stderr
     said = console.read_text(errors="replace").replace("\r", "")
     (line,) = [line for line in said.splitlines() if standin.SAID in line]
-    assert WANTED in line.split()
+    assert TOLD in line.split()
     assert f"inst.stage2=hd:LABEL={LABEL}" in line.split()
 
 

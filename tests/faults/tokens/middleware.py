@@ -20,7 +20,7 @@ def hold_up() -> None:
         if words != "still":
             if time.time() > SLOW.stat().st_mtime + float(words):
                 return
-            sys.stdout.write("loads on, as told\n")
+            sys.stdout.write(f"loads on, as told, at {time.time():.0f}\n")  # as vLLM's lines: never twice the same
             sys.stdout.flush()
         time.sleep(LINE)
 
