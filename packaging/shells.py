@@ -97,7 +97,7 @@ _ZSH = """\
     case $said in
 @WORDS@
     esac
-    _arguments -S : $options '*::: :->next'
+    _arguments -S : $options '*: :->next'
     [[ $state == next && $PREFIX != -* ]] || return
     case $next[1] in
         '') return 1 ;;

@@ -140,29 +140,3 @@ def test_every_filter_of_the_linter_has_a_reason() -> None:
     text = (PROJECT / "packaging/strixd.rpmlintrc").read_text()
     groups = re.split(r"^(?=# )", text.partition("\n\n")[2], flags=re.M)
     assert all(re.match(r"# \S.*\.\n(addFilter\(.*\)\n)+", group) for group in groups if group)
-
-
-def test_manuals_and_completions_are_right_for_those_who_read_them(fedora: Stage, tmp_path: Path) -> None:
-    environment = {"PYTHONPATH": str(PROJECT), "SOURCE_DATE_EPOCH": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-    run([sys.executable, PROJECT / "packaging/generate.py", tmp_path], env=environment)
-    place = fedora.put("words", [*tmp_path.iterdir(), *(PROJECT / "packaging").glob("*.[58]")])
-    asked = " ".join(f'"{line}"' for line in FISH)
-    script = f"""
-        cd {place}
-        mandoc -T lint -W warning *.[158]
-        zsh -n _strixd-cli
-        fish --no-config -c 'source strixd-cli.fish
-            for line in {asked}
-                echo (complete -C "strixd-cli $line" | string replace -r "\\t.*" "")
-            end'"""
-    assert fedora.sh(script).splitlines() == list(FISH.values())
-
-
-FISH = {
-    "st": "status stop",
-    "config ": "check show",
-    "wait re": "ready",
-    "--socket /x logs --f": "--follow",
-    "bench --rung t": "tcp thunderbolt",
-    "logs ray ": "",
-}
