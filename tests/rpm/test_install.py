@@ -26,6 +26,7 @@ rpmbuild -bb --quiet --define '_topdir /tmp/stubs' --define '_rpmdir /mnt/repo' 
     /mnt/stubs/fedora.spec
 createrepo_c --quiet /mnt/repo
 """
+UNITS = "strixd.socket strixd.service strixd-firstboot.service strixd-load.service"
 SETTINGS, HISTORY = "etc/strixd/cluster.toml", "var/lib/strixd/history.json"
 
 
@@ -71,13 +72,13 @@ def test_it_is_installed_and_nothing_is_started(host: Host) -> None:
     host.dnf("install", f"strixd-{BEFORE}", "fedora-policy")
     assert {f"{name}-{BEFORE}" for name in ("strixd", "python3-strixd", "strixd-selinux")} <= host.installed()
     assert host.asked == [
-        "systemd-update-helper install-system-units strixd.socket strixd.service",
+        f"systemd-update-helper install-system-units {UNITS}",
         "semodule -n -s targeted -X 200 -i /usr/share/selinux/packages/targeted/strixd.pp.bz2",
         "selinuxenabled",
         "load_policy",
     ]
     preset = (host.root / "usr/lib/systemd/system-preset/85-strixd.preset").read_text()
-    assert {"disable strixd.service", "disable strixd.socket"} <= set(preset.splitlines())
+    assert {f"disable {unit}" for unit in UNITS.split()} <= set(preset.splitlines())
     assert "fedora-weak-43" in host.installed()
 
 
@@ -122,7 +123,7 @@ def test_erased_it_leaves_what_was_written_and_says_how_to_go_on(host: Host) -> 
     (quadlets / "strixd-ray.container").touch()
     said = host.dnf("remove", "strixd")
     assert host.asked == [
-        "systemd-update-helper remove-system-units strixd.socket strixd.service",
+        f"systemd-update-helper remove-system-units {UNITS}",
         "systemctl stop strixd-vllm.service strixd-ray.service strixd-image.service",
         "semodule -n -s targeted -X 200 -r strixd",
         "selinuxenabled",
