@@ -10,6 +10,7 @@ from ipaddress import ip_interface
 
 from strixd.ports import Link
 
+LINKS = "ip -br link; then name the fabric's card in cluster.toml, and strixd-cli apply"
 OWN_NETWORK = "give the nodes addresses of a network of their own in cluster.toml"
 
 

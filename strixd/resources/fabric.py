@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from strixd import collectives, ladder
-from strixd.fabric import Fabric, Pick, pick
+from strixd.fabric import LINKS, Fabric, Pick, pick
 from strixd.ladder import Rung, Verdict, Wanted, judge
 from strixd.plan import Plan, unguarded
 from strixd.ports import Card, Host, Pci, RdmaPort
@@ -58,7 +58,7 @@ class FabricLink:
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         if observed.card is None:
             why = observed.pick.why or f"{observed.pick.link.name if observed.pick.link else 'the link'} has just gone"
-            return Plan(self.name, (), "blocked", why, "ip -br link")
+            return Plan(self.name, (), "blocked", why, LINKS)
         verdict = judge(desired.wanted, observed.card, observed.now)
         facts = _facts(desired.wanted, observed, verdict)
         again = ladder.GRACE if verdict.condition == "waiting" else 0.0

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from strixd import collectives, workload
-from strixd.fabric import Fabric, Pick, pick
+from strixd.fabric import LINKS, Fabric, Pick, pick
 from strixd.ladder import Wanted, judge
 from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
@@ -116,7 +116,7 @@ class Ray:
             hint = "strixd-cli key new on one node, then strixd-cli key import on the others"
             return Plan(self.name, condition="blocked", why=why, hint=hint)
         if observed.pick.link is None:
-            return Plan(self.name, condition="blocked", why=observed.pick.why)
+            return Plan(self.name, condition="blocked", why=observed.pick.why, hint=LINKS)
         chosen, unit = choice(desired, observed), observed.unit
         if chosen.halt:
             return Plan(self.name, _word(desired, observed), chosen.halt, chosen.why, chosen.hint)
@@ -147,7 +147,7 @@ def choice(desired: Desired, observed: Observed) -> rung.Choice:
     """The way that this node's ranks take over the link."""
     told = link(observed.text or "")
     if observed.card is None:
-        return rung.Choice(told, "waiting", "waits for fabric: the link has just gone")
+        return rung.Choice(told, "waiting", "waits for fabric: the link has just gone", LINKS)
     names, leads = tuple(peer.name for peer in desired.peers), desired.leads
     seen = rung.Seen(
         told,
@@ -180,7 +180,8 @@ def _down(name: str, desired: Desired, observed: Observed) -> Plan:
 def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
     report, unit = observed.report, observed.unit
     if report is None:
-        return Plan(name, condition="waiting", why="the probe in the container has not reported yet", echo=True)
+        why = "the probe in the container has not reported yet"
+        return Plan(name, condition="waiting", why=why, hint="strixd-cli logs ray", echo=True)
     this, leads = _own(desired, observed), desired.leads
     facts = (
         members.listing(desired.peers, report),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from strixd import workload
-from strixd.fabric import Fabric, Pick, pick
+from strixd.fabric import LINKS, Fabric, Pick, pick
 from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
 from strixd.ports import Answer, Holder, Host, Progress, Served, Unit
@@ -130,7 +130,7 @@ class Vllm:
             steps = workload.remove(unit.name, path, before=observed.text, unit=unit)
             return Plan(self.name, steps, facts=drain.facts(desired.drain, observed.draining))
         if observed.pick.link is None:
-            return Plan(self.name, condition="blocked", why=observed.pick.why)
+            return Plan(self.name, condition="blocked", why=observed.pick.why, hint=LINKS)
         if desired.api_key and not observed.api_key:
             why = f"no {desired.api_key}, and [model] listen opens the API to other hosts"
             hint = f"write a key into {desired.api_key} (mode 0600), or listen on 127.0.0.1"

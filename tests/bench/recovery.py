@@ -161,6 +161,7 @@ def died(cluster: Cluster, how: Fault) -> Noticed:
     how(cluster)
     said = noticed(cluster.head, struck, NOTICING)
     worker = cluster.workers[0]
+    worker.thaw()  # a frozen host does not end
     worker.kill()
     worker.boot()
     return Noticed(said - struck, _since(struck, Asking(cluster, WITHIN)))

@@ -48,7 +48,7 @@ def real() -> int:
             _explain(cluster, failure)
             return 1
         say("tear-down")
-    say("done: tokens, a crash, tokens again; nothing is left of the hosts")
+    say("done: tokens, a crash, tokens again; nothing is left of the hosts. On your own: README, Install, start, serve")
     return 0
 
 
@@ -89,7 +89,7 @@ def _bring_up(cluster: Cluster) -> None:
 def _serve(cluster: Cluster) -> None:
     say(f"halo1$ strixd-cli serve {MODEL}")
     show(cluster.serve().stdout)
-    say("halo1$ strixd-cli status")
+    say("halo1$ strixd-cli status  (ignore cmdline and memory: a demo host has no boot loader and no such limit)")
     show(cluster.cli("status").check().stdout)
     _answer(cluster)
     words = "journalctl -u strixd-vllm -o cat --no-pager | grep -o 'tensor_parallel_size=[0-9]*' | sort -u"

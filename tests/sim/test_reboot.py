@@ -127,6 +127,9 @@ async def test_a_head_whose_model_answers_waits_until_it_is_stopped() -> None:
     await node.restart()
     await node.world.clock.sleep(TIMEOUT - 1)
     assert node.world.reboots_asked == 0
+    node.world.serving.listeners[8000].hung = False  # it was busy
+    await node.world.clock.sleep(120)
+    assert node.world.reboots_asked == 0
     assert f"reboots by itself when no model is being served; waits: {MODEL} answers" in told(node.status)
     assert node.engine
     await node.engine.stop("uid 0: stop")

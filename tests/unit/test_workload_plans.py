@@ -172,6 +172,21 @@ def test_gpu_memory_of_an_ended_model_is_waited_for(gpu: str, age: float, ended:
     assert bool(plan.again) == bool(words)
 
 
+@pytest.mark.parametrize("resource", ["ray", "vllm"])
+def test_without_the_link_the_next_command_is_named(resource: str) -> None:
+    gone = Pick(why="no link is interface enp1s0; links here: lo")
+    if resource == "ray":
+        plan = ray.Ray().plan(wanted(), replace(seen(wanted(), None), pick=gone))
+    else:
+        plan = vllm.Vllm().plan(served(), watched(served(), pick=gone))
+    assert (plan.condition, plan.why) == ("blocked", gone.why)
+    assert plan.hint.startswith("ip -br link")
+
+
+def test_a_probe_that_has_not_reported_says_where_to_look() -> None:
+    assert ray.Ray().plan(wanted(), seen(wanted(), None)).hint == "strixd-cli logs ray"
+
+
 @pytest.mark.parametrize(
     ("said", "echo"),
     [
