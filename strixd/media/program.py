@@ -33,7 +33,7 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _end)
     try:
-        options = _parser().parse_args(arguments)
+        options = parser().parse_args(arguments)
         _COMMANDS[options.command](options)
         sys.stdout.flush()
     except StrixdError as error:
@@ -97,7 +97,7 @@ def _text(file: ConfigFile, node: str | None) -> str:
 _COMMANDS = {"kickstart": _kickstart, "explain": _explain, "build": _build}
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="strixd-media", description="Kickstart and installation medium of a strixd cluster.")
     parser.add_argument("--version", action="version", version=f"strixd-media {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
