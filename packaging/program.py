@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 
 from strixd.cli.grammar import Command, Option, Word
-from strixd.cli.words import COMMANDS, EVERYWHERE, EXIT_STATUSES, VERSION
+from strixd.cli.words import COMMANDS, EVERYWHERE, EXIT_STATUSES, HELP, VERSION
+from strixd.media.program import parser
 
 FILES = frozenset({"FILE", "PATH", "DIR"})
 """The names of values and of places where a file is meant."""
@@ -62,3 +65,30 @@ CLI = Program(
     alone=(VERSION,),
     statuses=EXIT_STATUSES,
 )
+
+
+def _parsed(whole: argparse.ArgumentParser) -> Program:
+    """A program whose words are argparse's own objects; what they are made of is not public, and has not changed in
+    ten years."""
+    (commands,) = (each for each in whole._actions if isinstance(each, argparse._SubParsersAction))
+    about = {each.dest: str(each.help) for each in commands._choices_actions}
+    return Program(
+        name=whole.prog,
+        about=str(whole.description),
+        commands=tuple(Command(name, "", about[name], options=_given(each)) for name, each in commands.choices.items()),
+        everywhere=(HELP,),
+        alone=_given(whole),
+        statuses={},
+    )
+
+
+def _given(parser: argparse.ArgumentParser) -> tuple[Option, ...]:
+    return tuple(_option(each) for each in parser._actions if each.option_strings and each.dest != "help")
+
+
+def _option(action: argparse.Action) -> Option:
+    named = "FILE" if action.type is Path else str(action.metavar)
+    return Option(action.option_strings[-1], str(action.help), value="" if action.nargs == 0 else named)
+
+
+MEDIA = _parsed(parser())

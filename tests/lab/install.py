@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from strixd import __version__
 from tests.lab.host import Host
 from tests.lab.layout import PROJECT
 from tests.lab.shell import run
@@ -20,12 +21,27 @@ from tests.lab.shell import run
 SYSTEM_PYTHON = "/usr/bin/python3"  # which has pip and setuptools from packages
 SITE, FEDORAS = "usr/lib/python3/dist-packages", "usr/lib/python3.14/site-packages"
 ON_A_NODE = ("strixd-[0-9]*", "python3-strixd-*")
+SOURCE = ("strixd", "units", "packaging", "kickstart", "pyproject.toml", "README.md", "LICENSE")
+"""What packages are built from."""
 SETTLE = (
     "systemd-sysusers",
     "systemd-tmpfiles --create",
     "journalctl --update-catalog",
     "systemctl daemon-reload",
 )
+
+
+def other_version(version: str, folder: Path) -> Path:
+    """The sources of this checkout under another version number, in a folder that is not there yet."""
+    for name in SOURCE:
+        place = PROJECT / name
+        copied = shutil.copytree if place.is_dir() else shutil.copy
+        folder.mkdir(parents=True, exist_ok=True)
+        copied(place, folder / name)
+    for name in ("packaging/strixd.spec", "pyproject.toml", "strixd/__init__.py"):
+        file = folder / name
+        file.write_text(file.read_text().replace(__version__, version))
+    return folder
 
 
 def build_packages(project: Path = PROJECT) -> Path:
@@ -43,6 +59,15 @@ def install(hosts: Iterable[Host], packages: Path | None = None) -> None:
         host.sh("\n".join(SETTLE))
     if packages is None:
         shutil.rmtree(made)
+
+
+def upgrade(hosts: Iterable[Host], packages: Path) -> None:
+    """As rpm upgrades or downgrades on a host that runs: the new files in place of the old, the scriptlets' mark on
+    the daemon, and what the triggers of systemd's own package then do (systemd-update-helper)."""
+    for host in hosts:
+        lay(host.seat.root, packages)
+        mark = "systemctl set-property strixd.service Markers=+needs-restart"
+        host.sh("\n".join((mark, *SETTLE, "systemctl reload-or-restart --marked")))
 
 
 def lay(root: Path, packages: Path) -> None:

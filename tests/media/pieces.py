@@ -3,6 +3,7 @@ Fedora's (it boots nothing; tests/vm has one that does)."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import subprocess
@@ -36,6 +37,19 @@ submenu 'Troubleshooting -->' {{
 	}}
 }}
 """
+
+
+def medium(folder: Path, files: dict[str, str]) -> Path:
+    """Laid out as an installer sees one: the folder, with its list of hashes."""
+    sums = ""
+    for name, text in files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        sums += f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n"
+    (folder / "strixd").mkdir(parents=True, exist_ok=True)
+    (folder / "strixd/SHA256SUMS").write_text(sums)
+    return folder
 
 
 def run(*command: str | Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.media.lab import INSTALLER, MOUNT, TOOLS, UMOUNT, cluster, rendered, run_script, script, stand_in
+from tests.media.pieces import medium
 
 SECRET = "5e" * 32
 FILES = {
@@ -22,18 +22,6 @@ MODELS = "/srv/it's/models"
 TEXT = cluster() + f'[model]\nfolder = "{MODELS}"\n'
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="an installer is root: files get owners")
-
-
-def medium(folder: Path, files: dict[str, str]) -> Path:
-    sums = ""
-    for name, text in files.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-        sums += f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n"
-    (folder / "strixd").mkdir(parents=True, exist_ok=True)
-    (folder / "strixd/SHA256SUMS").write_text(sums)
-    return folder
 
 
 def brought(tmp_path: Path, root: Path) -> subprocess.CompletedProcess[str]:

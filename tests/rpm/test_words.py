@@ -14,17 +14,21 @@ from tests.rpm.stage import Stage
 pytestmark = pytest.mark.lab
 
 LINES = {
-    "st": "status stop",
-    "config ": "check show",
-    "wait re": "ready",
-    "--socket /x logs --f": "--follow",
-    "bench --rung t": "tcp thunderbolt",
-    "logs ray ": "",
+    "strixd-cli st": "status stop",
+    "strixd-cli config ": "check show",
+    "strixd-cli wait re": "ready",
+    "strixd-cli --socket /x logs --f": "--follow",
+    "strixd-cli bench --rung t": "tcp thunderbolt",
+    "strixd-cli logs ray ": "",
+    "strixd-media e": "explain",
+    "strixd-media build --cluster ask.zs": "ask.zsh",
+    "strixd-media build --cluster x --m": "--model",
 }
 FISH = """
 source strixd-cli.fish
+source strixd-media.fish
 for line in $argv
-    echo (complete -C "strixd-cli $line" | string replace -r '\\t.*' '')
+    echo (complete -C "$line" | string replace -r '\\t.*' '')
 end
 """
 

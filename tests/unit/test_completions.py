@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -16,8 +17,9 @@ from strixd.cli.words import COMMANDS, PHASES
 
 ROOT = Path(__file__).parents[2]
 ALL = b"\x1b*"  # readline's insert-completions
+PROGRAMS = ("strixd-cli", "strixd-media")
 # Stands for the program, and tells what it was called with.
-PROGRAM = "strixd-cli() { printf '%s\\n' \"$@\" end >>said; }\n"
+PROGRAM = "{0}() {{ printf '%s\\n' \"$@\" end >>said; }}; . {1}/{0}\n"
 
 Complete = Callable[[str], list[str]]
 
@@ -39,7 +41,7 @@ def complete(generated: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     os.mkfifo(folder / "said")
     said = os.open(folder / "said", os.O_RDWR)  # also writing, so that it never ends
     ours, its = pty.openpty()
-    (folder / "rc").write_text(f"PS1= ; {PROGRAM}. {generated}/strixd-cli\n")
+    (folder / "rc").write_text("PS1=\n" + "".join(PROGRAM.format(name, generated) for name in PROGRAMS))
     command = ["bash", "--noprofile", "--rcfile", str(folder / "rc"), "-i"]
     nobody = subprocess.DEVNULL
     bash = subprocess.Popen(command, stdin=its, stdout=nobody, stderr=nobody, cwd=folder, start_new_session=True)
@@ -75,6 +77,11 @@ LINES = {
     "strixd-cli key new --file s": ["key", "new", "--file", "said", "sub"],
     "strixd-cli --vers": ["--version"],
     "strixd-cli help und": ["help", "undo", "undrain"],
+    "strixd-media ": ["build", "explain", "kickstart"],
+    "strixd-media --": ["--help", "--version"],
+    "strixd-media kickstart --": ["kickstart", "--all", "--cluster", "--help", "--node"],
+    "strixd-media build --cluster h": ["build", "--cluster", "here.toml"],
+    "strixd-media build --cluster here.toml --m": ["build", "--cluster", "here.toml", "--model"],
     # Nothing fits: the line stays as it is.
     "strixd-cli status x": ["status", "x"],
     "strixd-cli logs ray v": ["logs", "ray", "v"],
@@ -87,11 +94,10 @@ def test_bash_completes(complete: Complete, line: str) -> None:
     assert complete(line) == LINES[line]
 
 
-def test_bash_has_no_complaint(generated: Path) -> None:
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bash_has_no_complaint(generated: Path, name: str) -> None:
     shellcheck = Path(sys.executable).parent / "shellcheck"
-    done = subprocess.run(
-        [shellcheck, "-s", "bash", generated / "strixd-cli"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([shellcheck, "-s", "bash", generated / name], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
@@ -101,3 +107,12 @@ def test_the_manual_has_every_command_with_its_options(generated: Path) -> None:
         part = text.partition(f".Ss {command.name}\n")[2].partition(".Ss ")[0]
         assert all(f"Fl {option.name[1:]}" in part for option in command.options), command.name
         assert all(f".It Ar {word.name}\n" in part for word in command.words), command.name
+
+
+def test_the_manual_of_strixd_media_is_written_by_hand_and_has_every_option(generated: Path) -> None:
+    text = (ROOT / "packaging/strixd-media.1").read_text()
+    names = set(re.findall("^complete .* -l ([a-z-]+)", (generated / "strixd-media.fish").read_text(), re.M)) - {
+        "help",
+        "version",
+    }
+    assert names == set(re.findall(r"^\.It Fl -([a-z-]+)", text, re.M))

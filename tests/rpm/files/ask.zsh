@@ -7,7 +7,7 @@ zpty -w shell ". $PWD/rc.zsh"
 repeat 200; do [[ -s said ]] && break; sleep 0.1; done
 for line in "$@"; do
     before=$(wc -l <said)
-    zpty -w -n shell "strixd-cli $line"$'\C-xa'
+    zpty -w -n shell "$line"$'\C-xa'
     repeat 100; do (( $(wc -l <said) > before )) && break; sleep 0.05; done
     zpty -w -n shell $'\C-u'
 done
