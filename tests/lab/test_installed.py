@@ -5,6 +5,7 @@ What Anaconda itself does (disk, Fedora's packages, kernel arguments, SSH keys) 
 
 from __future__ import annotations
 
+import json
 import secrets
 from pathlib import Path
 
@@ -75,7 +76,7 @@ def test_it_is_left_as_a_node(installed: Cluster) -> None:
 def test_without_the_key_it_waits_and_says_so(installed: Cluster) -> None:
     worker = installed.workers[0]
     wait_for("it is blocked", lambda: "cluster.key" in why(installed, worker), 120, pause=1.0)
-    assert worker.read(str(MOTD)).startswith(f"strixd: {worker.name} is installed")
+    wait_for("it says so", lambda: f"strixd: {worker.name} is installed" in worker.read(str(MOTD)), 30, pause=1.0)
 
 
 def test_with_the_key_it_is_ready_and_never_says_so_again(installed: Cluster) -> None:
@@ -94,5 +95,5 @@ def test_with_the_key_it_is_ready_and_never_says_so_again(installed: Cluster) ->
 def why(cluster: Cluster, host: Host) -> str:
     """Why Ray is not ok there; nothing while strixd does not answer."""
     told = cluster.cli("status", "--json", host=host)
-    resources = cluster.status(host)["resources"] if told.ok else []
+    resources = json.loads(told.stdout)["resources"] if told.ok else []
     return " ".join(each["why"] for each in resources if each["name"] == "ray")
