@@ -11,6 +11,7 @@ import pytest
 
 from strixd.cli.parse import parse
 from strixd.doctor.byhand import TRIALS
+from strixd.doctor.checks import CHECKS, FIRST_INSTALL
 from strixd.media.program import parser
 
 ROOT = Path(__file__).parents[2]
@@ -43,3 +44,10 @@ def test_it_can_be_said_to_strixd_cli(line: str) -> None:
 @pytest.mark.parametrize("line", _commands("strixd-media"))
 def test_it_can_be_said_to_strixd_media(line: str) -> None:
     assert parser().parse_args(shlex.split(line)).command
+
+
+def test_its_list_of_what_only_fedora_can_prove_is_doctors() -> None:
+    table = TEXT.partition("| to be proven | by |")[2].partition("\n\n")[0]
+    named = set(re.findall(r"`([a-z-]+)`", table))
+    names = {check.name for check in FIRST_INSTALL}
+    assert names - {check.name for check in CHECKS} <= named <= names
