@@ -28,7 +28,18 @@ _INSTALLED = ("labels", "boot-tool", "ssh-keys", "time-zone", "measured")
 _ALONE = ("daemon", "nic-firmware", "card", "firewall", "image", "disk")
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "settings": (*_ALONE, *_INSTALLED, *_KERNEL, *_CARD, *_LINKED, *_INSIDE, *_SERVED),
-    "daemon": ("network", "fabric", "firewall", "memory", "image", "image-digest", "members", "ray", "firstboot"),
+    "daemon": (
+        "network",
+        "fabric",
+        "firewall",
+        "memory",
+        "image",
+        "image-digest",
+        "members",
+        "ray",
+        "firstboot",
+        "enabled",
+    ),
     "selinux-module": ("selinux-denials", "devices"),
     "labels": ("selinux-denials",),
     "selinux-denials": ("devices",),
@@ -36,7 +47,7 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "linux-firmware": ("mes",),
     "mes": ("model",),
     "kernel-version": ("gpu", "model"),
-    "arguments": ("effective",),
+    "arguments": ("effective", "boot-tool"),
     "conflicts": ("effective",),
     "module-parameters": ("effective",),
     "leftovers": ("gpu", "effective", "rdma", "fabric"),

@@ -103,7 +103,7 @@ CASES: dict[str, tuple[str, Verdict, Fault, str]] = {
     ),
     "grubby knows less": (
         "boot-tool",
-        "fault",
+        "warning",
         lambda h: h.says("grubby", "noaer ", "noaer,realloc "),
         "vmlinuz-6.18.4-200.fc43.x86_64 lacks pci=realloc",
     ),
@@ -156,6 +156,17 @@ def test_it_is_all_that_is_amiss(laid: Laid, case: str) -> None:
     assert words in amiss[0].read
     assert amiss[0].mend or verdict == "unknown"
     assert SECRET not in str(amiss)
+
+
+def test_before_the_first_start_there_is_one_thing_to_do(laid: Laid) -> None:
+    laid.around.told = None
+    laid.says("systemctl.enabled", "disabled\ndisabled\n")
+    laid.says("systemctl", "inactive\n")
+    laid.edit("boot/loader/entries/f43.conf", "iommu=pt ", "")
+    laid.says("grubby", "", "iommu=pt ")
+    amiss = {each.name: each.follows for each in looked(laid).values() if each.verdict != "ok"}
+    assert (amiss["enabled"], amiss["boot-tool"]) == ("daemon", "arguments")
+    assert {name for name, follows in amiss.items() if not follows} == {"daemon", "arguments", "container"}
 
 
 def test_every_check_of_an_installation_has_such_a_case() -> None:

@@ -105,7 +105,7 @@ def boot_tool(boot_tool: BootTool, own: Own, orders: Orders) -> Judged:
     lacking = {kernel: _lacking(text, wanted) for kernel, text in boot_tool.entries.items()}
     read = "; ".join(f"{kernel} lacks {' '.join(each)}" for kernel, each in lacking.items() if each)
     if read:
-        return Judged("fault", f"grubby says: {read}", "strixd-cli apply; grubby --info=ALL", " ".join(wanted))
+        return Judged("warning", f"grubby says: {read}", "strixd-cli apply; grubby --info=ALL", " ".join(wanted))
     return Judged("ok", f"grubby tells them of {', '.join(boot_tool.entries)}", "", " ".join(wanted))
 
 
@@ -208,7 +208,7 @@ CHECKS = (
     ),
     Check(
         "boot-tool",
-        "installation",
+        "kernel",
         boot_tool,
         "grubby tells the arguments of [kernel] of every kernel",
         "a kernel that grubby sees without them will boot without them",
