@@ -71,23 +71,32 @@ def upgrade(hosts: Iterable[Host], packages: Path) -> None:
 
 
 def lay(root: Path, packages: Path) -> None:
-    """The packages' files only, for a root that runs or does not."""
-    for old in (root / SITE / "strixd", *(root / SITE).glob("strixd-*.dist-info")):
-        shutil.rmtree(old, ignore_errors=True)
-    for pattern in ON_A_NODE:
-        _unpack(next(packages.glob(f"{pattern}.noarch.rpm")), root)
+    """The packages' files only, for a root that runs or does not. In rpm's order: new files in place of the old ones,
+    then away with what only the old ones had; a folder that somebody has open or mounted stays the same folder."""
+    laid = {name for pattern in ON_A_NODE for name in _unpack(next(packages.glob(f"{pattern}.noarch.rpm")), root)}
+    site = root / SITE
+    ours = [each for top in (site / "strixd", *site.glob("strixd-*.dist-info")) for each in (top, *top.rglob("*"))]
+    for old in sorted(ours, reverse=True):
+        if old.is_dir() and not any(old.iterdir()):
+            old.rmdir()
+        elif not old.is_dir() and str(old.relative_to(root)) not in laid:
+            old.unlink()
 
 
-def _unpack(package: Path, root: Path) -> None:
+def _unpack(package: Path, root: Path) -> list[str]:
+    """The names of all that was in it, as they are below the root."""
     with package.open("rb") as opened:
         command = ["rpm2archive", "-n", "-"]
         done = subprocess.run(command, stdin=opened, capture_output=True, check=True, timeout=60)
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        archive.extractall(root, members=_placed(archive), filter="tar")
+        archive.extractall(root, members=_placed(archive, root), filter="tar")
+        return archive.getnames()
 
 
-def _placed(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Modules go where Debian's Python looks."""
+def _placed(archive: tarfile.TarFile, root: Path) -> Iterator[tarfile.TarInfo]:
+    """Modules go where Debian's Python looks. A file that is there is not written into: somebody may be reading it."""
     for entry in archive:
         entry.name = entry.name.removeprefix("./").replace(FEDORAS, SITE, 1)
+        if entry.isfile():
+            (root / entry.name).unlink(missing_ok=True)
         yield entry

@@ -15,11 +15,14 @@ pytestmark = pytest.mark.lab
 
 
 def test_a_root_gets_all_files_and_replaces_old_ones(packages: Path, tmp_path: Path) -> None:
-    gone = tmp_path / SITE / "strixd/gone.py"
-    gone.parent.mkdir(parents=True)
-    gone.touch()
+    gone = [tmp_path / SITE / name for name in ("strixd/old/gone.py", "strixd-0.0.1.dist-info/RECORD")]
+    for file in gone:
+        file.parent.mkdir(parents=True)
+        file.touch()
+    kept = (tmp_path / SITE / "strixd").stat().st_ino
     lay(tmp_path, packages)
-    assert not gone.exists()
+    assert not any(file.parent.exists() for file in gone)
+    assert (tmp_path / SITE / "strixd").stat().st_ino == kept
     modules = {file.relative_to(PROJECT) for file in (PROJECT / "strixd").rglob("*.py") if "media" not in file.parts}
     assert modules == {file.relative_to(tmp_path / SITE) for file in (tmp_path / SITE).rglob("*.py")}
     units = {file.name for file in (PROJECT / "units").glob("*.s*") if "sysusers" not in file.name}
