@@ -113,7 +113,7 @@ class Ray:
     def _plan(self, desired: Desired, observed: Observed) -> Plan:
         if desired.key and not observed.keys:
             why = f"no {desired.key}: without it Ray would obey anybody on the link"
-            hint = f"strixd-cli key new on one node, then copy {desired.key} to the others"
+            hint = "strixd-cli key new on one node, then strixd-cli key import on the others"
             return Plan(self.name, condition="blocked", why=why, hint=hint)
         if observed.pick.link is None:
             return Plan(self.name, condition="blocked", why=observed.pick.why, hint=LINKS)
@@ -263,7 +263,9 @@ def _unlisted(name: str, desired: Desired, observed: Observed, facts: tuple[str,
 
 def _hint(desired: Desired, error: str) -> str:
     if "cluster key" in error:
-        return f"copy {desired.key} from {desired.head.name} to this node (mode 0600), then strixd-cli apply"
+        return (
+            f"ssh root@{desired.head.name} cat {desired.key} | strixd-cli key import --replace, then strixd-cli apply"
+        )
     if desired.leads:
         return "strixd-cli logs ray"
     return f"on {desired.head.name} ({desired.head.address}): systemctl status strixd; here: strixd-cli logs ray"
