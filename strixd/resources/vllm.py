@@ -39,6 +39,11 @@ PERMANENT = (
     ("GatedRepoError", "the model is gated and this node may not fetch it"),
     ("less than requested memory for kv", "not enough memory for the key-value cache"),
     ("larger than the available KV cache memory", "not enough memory for the key-value cache"),
+    ("No available memory for the cache blocks", "not enough memory for the key-value cache"),
+    ("out of memory. Tried to allocate", "not enough GPU memory for this model"),
+    ("must be divisible by tensor parallel size", "this model cannot be split over so many GPUs"),
+    ("are not supported for now", "this vLLM does not know the model's architecture"),
+    ("Unknown quantization method", "this vLLM does not know the model's quantization"),
     ("User-specified max_model_len", "--max-model-len does not fit this model"),
 )
 
