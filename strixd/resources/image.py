@@ -108,7 +108,8 @@ class Image:
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         said = observed.report
         if observed.unit.active in ("active", "activating"):
-            return Plan(self.name, condition="waiting", why=_progress(desired, said), facts=_facts(observed))
+            why = _progress(desired, said)
+            return Plan(self.name, condition="waiting", why=why, facts=_facts(observed), echo=True)
         update = desired.update_after > said.at
         fetch = (Fetch(desired.reference, observed.recorded, desired.pull, update),)
         stale = said.reference != desired.reference or said.boot != observed.boot or said.at < observed.suspect
