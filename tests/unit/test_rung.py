@@ -159,3 +159,18 @@ def test_the_link_says_what_it_is(card: Card | None, wanted: Wanted, condition: 
 )
 def test_a_node_says_what_has_settled(verdict: Verdict, before: Told, word: str) -> None:
     assert rung.said(verdict, before, TCP) == {"rdma": word, "rung": "tcp"}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "before", "told", "new"),
+    [
+        (BAD, {"rdma": FINE}, RDMA, True),
+        (BAD, {}, RDMA, True),  # lost before anything was said
+        (BAD, {"rdma": DOWN}, RDMA, False),  # said and saved already
+        (BAD, {"rdma": FINE}, TCP, False),  # nothing is lost that was not in use
+        (GOOD, {"rdma": FINE}, RDMA, False),
+        (replace(BAD, condition="waiting"), {"rdma": FINE}, RDMA, False),  # it may come back
+    ],
+)
+def test_a_loss_of_its_own_is_new_to_a_node_once(verdict: Verdict, before: Told, told: Told, new: bool) -> None:
+    assert rung.newly_lost(verdict, before, told) == new
