@@ -14,6 +14,7 @@ _LINKED = (
     "rdma",
     "fabric",
     "lossless",
+    "dscp",
     "rdma-mtu",
     "overlap",
     "address",
@@ -27,7 +28,7 @@ _INSIDE = ("devices", "memlock", "shared-memory", "rccl", "ray", "members", "mod
 _ALONE = ("daemon", "nic-firmware", "card", "firewall", "image", "disk")
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "settings": (*_ALONE, *_KERNEL, *_CARD, *_LINKED, *_INSIDE, *_SERVED),
-    "daemon": ("network", "fabric", "firewall", "memory", "image", "image-digest", "members", "ray"),
+    "daemon": ("network", "fabric", "dscp", "firewall", "memory", "image", "image-digest", "members", "ray"),
     "vram": ("memory",),
     "linux-firmware": ("mes",),
     "mes": ("model",),

@@ -165,6 +165,7 @@ CASES: dict[str, tuple[str, Verdict, Fault, str]] = {
     "small RDMA packets": ("rdma-mtu", "warning", lambda h: h.lay(f"{NET}/mtu", "1500\n"), "1024 bytes on irdma0"),
     "a switch and no DSCP": ("lossless", "warning", three_nodes, "RDMA is sent without a DSCP"),
     "a switch that is not asked": ("lossless", "unknown", three_nodes_with_dscp, "RDMA is sent with DSCP 26"),
+    "no rdma_cm": ("dscp", "fault", lambda h: h.condition("dscp", "blocked", "rdma_cm is not loaded"), "not loaded"),
     "flapping": ("flaps", "warning", lambda h: h.lay(f"{NET}/carrier_changes", "90\n"), "90 times, 24.0 h after boot"),
     "no address": ("address", "fault", lambda h: h.linked(addresses=("169.254.3.4/16",)), "169.254.3.4/16 on"),
     "overlap": ("overlap", "fault", overlapping, "192.168.100.1/30 of the file overlaps 192.168.100.5/24 of enp1s0"),

@@ -91,7 +91,7 @@ case "$*" in
 esac
 exec /bin/cat "$0.out"
 """
-RESOURCES = ("cmdline", "firewall", "network", "fabric", "memory", "image", "ray", "vllm")
+RESOURCES = ("cmdline", "firewall", "network", "dscp", "fabric", "memory", "image", "ray", "vllm")
 
 
 def resource(name: str) -> dict[str, Any]:
