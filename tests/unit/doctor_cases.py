@@ -33,7 +33,7 @@ CASES: dict[str, tuple[str, Verdict, Fault, str]] = {
         "settings",
         "fault",
         lambda h: h.edit("etc/strixd/cluster.toml", 'role = "head"', 'rle = "head"'),
-        "cluster.toml:5: node[1].rle: unknown key",
+        "cluster.toml:6: node[1].rle: unknown key",
     ),
     "not in the file": ("settings", "fault", lambda h: h.lay("proc/sys/kernel/hostname", "other\n"), "other"),
     "daemon not there": ("daemon", "fault", lambda h: setattr(h.around, "told", None), "nobody listens there"),
