@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from strixd import collectives, workload
 from strixd.fabric import LINKS, Fabric, Pick, pick
-from strixd.ladder import Wanted, judge
+from strixd.ladder import Wanted, forbidden, judge
 from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
 from strixd.ports import Card, Holder, Host, RayReport, Unit
@@ -153,7 +153,8 @@ def choice(desired: Desired, observed: Observed) -> rung.Choice:
         head="" if leads else rung.named(observed.report, desired.head.name),
     )
     verdict = judge(desired.link, observed.card, observed.now)
-    return rung.choose(verdict, seen, leads=leads, allow_tcp=desired.link.allow_tcp, dscp=desired.link.dscp)
+    chosen = rung.choose(verdict, seen, leads=leads, allow_tcp=desired.link.allow_tcp, dscp=desired.link.dscp)
+    return replace(chosen, why="", lost=False) if forbidden(desired.link) else chosen  # not lost: not wanted
 
 
 def complete(desired: Desired, observed: Observed) -> Container:
@@ -249,7 +250,7 @@ def _publish(desired: Desired, observed: Observed, report: RayReport) -> tuple[S
 
 
 def _lost_here(desired: Desired, observed: Observed) -> bool:
-    if observed.card is None:
+    if observed.card is None or forbidden(desired.link):
         return False
     verdict = judge(desired.link, observed.card, observed.now)
     return rung.newly_lost(verdict, observed.published, link(observed.text or ""))

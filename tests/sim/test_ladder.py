@@ -116,9 +116,19 @@ async def test_evidence_that_hangs_delays_the_restart_within_its_bound() -> None
         node.world.systemd.fixed[EVIDENCE] = "[Service]\nType=oneshot\nExecStart=/bin/sleep 600\n"
         node.world.systemd.reload()
         fault(node, "down")
-        late = GRACE + EVIDENCE_WITHIN + 5
-        await node.until(lambda _: calls(node)[-1] == ("stop", "ray"), seconds=late)
+        await node.until(lambda _: calls(node)[-1] == ("stop", "ray"), seconds=GRACE + EVIDENCE_WITHIN + 5)
         await node.until(lambda status: over(status) == TCP and answering(status), seconds=200)
+
+
+@virtual
+async def test_rdma_that_the_file_turns_off_is_not_lost_and_leaves_no_evidence() -> None:
+    async with serving() as node:
+        node.text += '\n[fabric]\nkind = "ethernet"\n'
+        assert node.engine
+        await node.engine.apply("uid 0: apply")
+        await node.until(lambda status: over(status) == TCP and answering(status), seconds=200)
+        assert calls(node) == [("start", "ray"), ("stop", "ray"), ("start", "ray")]
+        assert node.status.incident is None
 
 
 @virtual
