@@ -27,7 +27,7 @@ PATIENCE = 300.0
 """Seconds that a reboot may take to begin, once login1 has taken the order: services may end slowly."""
 AGAIN = 60.0
 """Seconds until login1 is asked again when it said no."""
-SETTINGS = ("cmdline", "firewall", "network", "dscp")
+SETTINGS = ("cmdline", "firewall", "network")
 
 
 @dataclass(frozen=True, slots=True)
