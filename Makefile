@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUN = .venv/bin/python
 PINNED = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["test"])
 
-.PHONY: demo test test-cluster test-hosts test-rest test-faults test-faults-tokens test-faults-rest test-vm test-quick quick-a quick-g quick-p quick-rest clean-lab machine machine-vm
+.PHONY: demo test test-cluster test-hosts test-rest test-faults test-faults-tokens test-faults-rest test-vm test-quick quick-a quick-g quick-p quick-rest clean-lab machine machine-vm rpm medium-demo
 
 demo: .venv/ready            # the product at work on two real hosts; without root, on a simulated node
 	$(RUN) -m tests.e2e.demo
@@ -45,6 +45,12 @@ quick-g: LAST = o
 quick-p: LAST = z
 quick-rest:
 	$(RUN) -m pytest -q -m "not lab" --ignore=tests/unit
+
+rpm: machine                 # source and binary packages, in dist/
+	@$(PYTHON) packaging/build.py
+
+medium-demo: .venv/ready rpm # media for two nodes from the packages, in dist/medium-demo/
+	@$(RUN) -m tests.media.demo
 
 clean-lab: .venv/ready       # clear what a killed run left behind
 	$(RUN) -m tests.lab clean

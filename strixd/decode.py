@@ -68,6 +68,16 @@ def decode(kind: type[T], data: object, *, key: Callable[[str], str] = dashed) -
     return Decoded(None if problems or isinstance(value, _Bad) else value, problems, reader.sound)
 
 
+def known(kind: type[object], record: Mapping[str, object]) -> dict[str, Any]:
+    """What this version knows of a record of its own: a later version, from which somebody went back, may have written
+    more. Raises ValueError where nothing is known."""
+    assert is_dataclass(kind)
+    found = {each.name: record[each.name] for each in fields(kind) if each.name in record}
+    if record and not found:
+        raise ValueError(f"nothing of {listed(tuple(record), 'and')} is known")
+    return found
+
+
 def leaves(
     value: object, path: KeyPath = (), *, key: Callable[[str], str] = dashed
 ) -> Iterator[tuple[KeyPath, object]]:

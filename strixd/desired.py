@@ -49,7 +49,7 @@ def derive(config: Config, node: Node, orders: Orders, card: str = "") -> Desire
     fabric = Fabric(node.interface, node.mac, node.driver, card)
     link = fabric_link.Desired(fabric, config.fabric.management, _link(config, node))
     return Desired(
-        cmdline=_cmdline(config, orders),
+        cmdline=cmdline.desired_arguments(config.kernel.policy, orders.at),
         firewall=_firewall(config, node, fabric),
         network=_network(config, node, orders, fabric),
         memory=memory.Desired(config.model.memory_reserve_bytes),
@@ -69,20 +69,6 @@ def zone(config: Config) -> str:
         return config.fabric.zone
     switched = len(config.nodes) > 2 or config.fabric.kind == "ethernet"
     return "strixd" if switched else "trusted"
-
-
-def _cmdline(config: Config, orders: Orders) -> cmdline.Desired:
-    kernel = config.kernel
-    policy = cmdline.Policy(
-        iommu=kernel.iommu,
-        gtt_pages=kernel.gtt_pages,
-        gttsize_mib=kernel.gtt_mib if kernel.gttsize else 0,
-        pci_realloc=kernel.pci_realloc,
-        pcie_aspm=kernel.pcie_aspm,
-        arguments=kernel.arguments,
-        reboot=kernel.reboot,
-    )
-    return cmdline.desired_arguments(policy, orders.at)
 
 
 def _network(config: Config, node: Node, orders: Orders, fabric: Fabric) -> network.Desired:

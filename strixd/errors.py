@@ -25,6 +25,12 @@ class Refused(StrixdError):
     exit_status = 2
 
 
+class NothingToUndo(Refused):
+    """Every change that is in force has been taken back, or there was none."""
+
+    code = "NothingToUndo"
+
+
 class NotPermitted(Refused):
     """The peer of the socket may not ask this."""
 

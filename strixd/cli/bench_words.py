@@ -12,7 +12,7 @@ BENCH = Command(
     "how fast the link or the model is, beside the last time",
     words=(Word("WHAT", "which of them (else link)", choices=("link", "model"), optional=True),),
     options=(
-        Option("--rung", f"of the link only this one: {', '.join(RUNGS)}", value="RUNG"),
+        Option("--rung", f"of the link only this one: {', '.join(RUNGS)}", value="RUNG", choices=RUNGS),
         Option("--force", "also while a model is served, which slows both"),
         Option("--json", "as JSON, for programs"),
     ),

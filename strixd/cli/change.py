@@ -12,7 +12,7 @@ from strixd.cli.parse import Asked
 from strixd.cli.screen import View, clock, printable
 from strixd.cli.terminal import say
 from strixd.cli.waiting import Waiting
-from strixd.errors import Refused, Rejected
+from strixd.errors import Refused, Rejected, StrixdError
 
 INTERRUPTED = 130
 _MOST = 1000  # changes; the daemon gives no more
@@ -123,6 +123,21 @@ def _told(change: View) -> Iterator[str]:
 
 
 def undo(asked: Asked) -> int:
+    return _undo_all(asked) if asked.has("--all") else _undo(asked)
+
+
+def _undo_all(asked: Asked) -> int:
+    try:
+        while True:
+            _undo(asked)
+    except StrixdError as error:
+        if error.code != "NothingToUndo":
+            raise
+    say("nothing is left to take back")
+    return 0
+
+
+def _undo(asked: Asked) -> int:
     """The daemon chooses, and refuses when there is nothing."""
     reply = client.call(asked.socket, "Undo", patience=_LONGEST_UNDO, again=False)["change"]
     assert isinstance(reply, dict)

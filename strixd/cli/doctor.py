@@ -15,10 +15,9 @@ _START = "systemctl enable --now strixd.socket strixd.service, then strixd-cli d
 
 
 def doctor(asked: Asked) -> int:
-    json = ["--json"] if asked.has("--json") else []
     if asked.has("--fix"):
         _fix(asked)
-    return _become("strixd.doctor", asked, *json)
+    return _become("strixd.doctor", asked, *(each for each in ("--json", "--first-install") if asked.has(each)))
 
 
 def _fix(asked: Asked) -> None:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 
 class Option:
-    """`value` names what it takes ("" for nothing); `number`: that is a whole number; `short` is a letter."""
+    """`value` names what it takes ("" for nothing); `choices`: what that may be (anything when empty); `number`: it is
+    a whole number; `short` is a letter."""
 
-    __slots__ = ("about", "name", "number", "short", "value")
+    __slots__ = ("about", "choices", "name", "number", "short", "value")
 
-    def __init__(self, name: str, about: str, *, value: str = "", short: str = "", number: bool = False) -> None:
+    def __init__(  # noqa: PLR0913 - a row of a table
+        self,
+        name: str,
+        about: str,
+        *,
+        value: str = "",
+        short: str = "",
+        number: bool = False,
+        choices: tuple[str, ...] = (),
+    ) -> None:
         self.name = name
         self.about = about
+        self.choices = choices
         self.value = value
         self.short = short
         self.number = number

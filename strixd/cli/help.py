@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 from strixd.cli.grammar import Command, Option, Word
@@ -35,7 +36,7 @@ def on(name: str) -> list[str]:
 
 
 def _page(command: Command) -> list[str]:
-    lines = [usage(command), "", f"  {command.about}", ""]
+    lines = [*_wrapped(usage(command)), "", f"  {command.about}", ""]
     if command.detail:
         lines += [*textwrap.wrap(command.detail, 78, initial_indent="  ", subsequent_indent="  "), ""]
     rows = [_row(word.name, _about(word)) for word in command.words]
@@ -48,6 +49,13 @@ def usage(command: Command) -> str:
     parts += [f"[{word.name}]" if word.optional else word.name for word in command.words]
     parts += [f"[{option.name}{' ' if option.value else ''}{option.value}]" for option in command.options]
     return " ".join([*parts, f"[-- {command.rest}...]"] if command.rest else parts)
+
+
+def _wrapped(line: str) -> list[str]:
+    """What stands in brackets stays together."""
+    whole = re.sub(r"\[.*?\]", lambda part: part[0].replace(" ", "\0"), line)
+    rows = textwrap.wrap(whole, 80, subsequent_indent=" " * 4, break_long_words=False, break_on_hyphens=False)
+    return [row.replace("\0", " ") for row in rows]
 
 
 def _about(word: Word) -> str:

@@ -130,6 +130,8 @@ def _option(token: str, line: list[str], given: dict[str, str], command: Command
         value = line.pop(0)
     if option.number and not _is_number(value):
         raise _wrong(command, f'{option.name} needs a whole number, not "{value}"')
+    if option.choices and value not in option.choices:
+        raise _wrong(command, f"{option.name}: {_no_choice(value, option.choices)}")
     given[option.name] = value
 
 
@@ -164,11 +166,14 @@ def _place(asked: Asked, words: list[str]) -> None:
 
 def _chosen(command: Command, place: Word, word: str) -> str:
     if place.choices and word not in place.choices:
-        among = ", ".join(place.choices)
-        raise _wrong(command, f'"{word}" is none of {among}{meant(word, place.choices)}')
+        raise _wrong(command, _no_choice(word, place.choices))
     if place.number and not _is_number(word):
         raise _wrong(command, f'{place.name} needs a whole number, not "{word}"')
     return word
+
+
+def _no_choice(word: str, choices: tuple[str, ...]) -> str:
+    return f'"{word}" is none of {", ".join(choices)}{meant(word, choices)}'
 
 
 def _wrong(command: Command | None, problem: str) -> Refused:

@@ -88,7 +88,7 @@ def _head(status: View, now: float, paint: Paint) -> Iterator[str]:
     head = "" if status["role"] in ("head", "") else f" (head: {status['head']}, {status['headAddress']})"
     yield f"{status['node'] or 'this host'}, {role}{head}, strixd {status['version']}"
     phase = status["phase"]
-    seen = f"; pass {status['passes']} at {when(status['at'], now)}" if status["at"] else ""
+    seen = f"; last looked at {when(status['at'], now)}" if status["at"] else ""
     amiss = ", ".join(each["name"] for each in status["resources"] if each["condition"] != "ok")
     but = f", but look at {amiss}:" if phase == "ready" and amiss else ""
     yield f"{paint(phase, phase)}{but} since {when(status['since'], now)}{seen}"

@@ -114,9 +114,11 @@ COMMANDS = (
         "undo",
         "change:undo",
         "take back the newest change of settings that is done",
+        options=(Option("--all", "one after the other, until none is left"),),
         detail="As a new change, which holds or is taken back as any other. Its settings are then left alone, over "
-        "reboots too, until strixd-cli apply. strixd-cli history tells which change it will be.",
-        examples=("strixd-cli undo",),
+        "reboots too, until strixd-cli apply. strixd-cli history tells which change it will be. With --all this host's "
+        "settings are as strixd found them, as far back as its history goes: before the package is erased.",
+        examples=("strixd-cli undo", "strixd-cli undo --all"),
     ),
     DOCTOR,
     REPORT,
@@ -155,6 +157,21 @@ COMMANDS = (
             Option("--lines", "so many lines (else 100)", value="N", short="n", number=True),
         ),
         examples=("strixd-cli logs vllm -f", "strixd-cli logs daemon -n 500"),
+    ),
+    Command(
+        "init",
+        "init:init",
+        "write a first cluster.toml, by asking or from options; needs no daemon",
+        options=(
+            Option("--nodes", "host names, the head first, with commas between", value="NAMES"),
+            Option("--cluster", "the name of the cluster (else halo)", value="NAME"),
+            Option("--card", "this host's interface of the link (else the one that fits)", value="INTERFACE"),
+            Option("--network", "of the link (else 192.168.100.0, as large as it must be)", value="NETWORK"),
+            Option("--file", "where (else /etc/strixd/cluster.toml)", value="PATH"),
+        ),
+        detail="On a terminal it asks for what no option says, and tells which cards it finds. The card is named by "
+        "its driver where that is enough, so that the file is right on every node. A file that is there stays.",
+        examples=("sudo strixd-cli init", "sudo strixd-cli init --nodes halo1,halo2 --card enp194s0np0"),
     ),
     Command(
         "config check",
@@ -207,6 +224,18 @@ COMMANDS = (
         ),
         detail="The key is never shown. All nodes need the same one: copy the file.",
         examples=("sudo strixd-cli key new",),
+    ),
+    Command(
+        "key import",
+        "secret:key_import",
+        "take the cluster key of another node",
+        options=(
+            Option("--replace", "even when there is another already"),
+            Option("--file", "where (else /etc/strixd/cluster.key)", value="PATH"),
+        ),
+        detail="Read from standard input; a terminal does not show it. A node that was installed without the key waits "
+        "for it, and goes on by itself.",
+        examples=("ssh root@halo1 cat /etc/strixd/cluster.key | sudo strixd-cli key import",),
     ),
     Command(
         "token set",

@@ -6,7 +6,7 @@ Pure but for load() and read(), which read the file.
 from strixd.config.effective import Setting, render, settings, settings_hash
 from strixd.config.finding import find_node
 from strixd.config.loading import EXPECTED_AT, ConfigFile, load, parse, read
-from strixd.config.schema import Cluster, Config, Fabric, Image, Kernel, Metrics, Model, Node
+from strixd.config.schema import Cluster, Config, Fabric, Image, Install, Kernel, Metrics, Model, Node
 
 __all__ = [
     "EXPECTED_AT",
@@ -15,6 +15,7 @@ __all__ = [
     "ConfigFile",
     "Fabric",
     "Image",
+    "Install",
     "Kernel",
     "Metrics",
     "Model",

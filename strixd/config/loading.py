@@ -76,7 +76,9 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
     except FileNotFoundError as error:
-        words = f"there is no such file; strixd expects the settings of the cluster in {EXPECTED_AT}"
+        words = (
+            f"there is no such file: strixd-cli init writes {EXPECTED_AT} by asking; cluster.toml(5) says what is in it"
+        )
         raise _unusable(str(path), 0, words) from error
     except IsADirectoryError as error:
         raise _unusable(str(path), 0, "this is a directory; name the file in it") from error

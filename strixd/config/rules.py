@@ -18,6 +18,7 @@ from strixd.decode import KeyPath, Problem, listed, quoted, spelled
 
 V = TypeVar("V", str, int)
 CARD_KEYS = ("interface", "mac", "driver")
+MACHINE_KEYS = ("serial", "disk")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,11 @@ def _addresses_differ(written: Written) -> Iterator[Problem]:
 def _macs_differ(written: Written) -> Iterator[Problem]:
     given = {path: mac for path, mac in written.column("mac", str).items() if mac}
     return _differ(given, plain_mac)
+
+
+def _machines_differ(written: Written) -> Iterator[Problem]:
+    for key in MACHINE_KEYS:
+        yield from _differ({path: value for path, value in written.column(key, str).items() if value}, str.casefold)
 
 
 def _differ(column: Mapping[KeyPath, str], same: Callable[[str], str]) -> Iterator[Problem]:
@@ -167,6 +173,7 @@ _RULES: tuple[Callable[[Written], Iterator[Problem]], ...] = (
     _names_differ,
     _addresses_differ,
     _macs_differ,
+    _machines_differ,
     _one_network,
     _room,
     _not_management,

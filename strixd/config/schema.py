@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from strixd.config import checks
+from strixd.config import checks, machine
 from strixd.config.checks import MIB, between, shaped
+from strixd.kernelpolicy import PAGE, Policy
 
 FEWEST_NODES, MOST_NODES = 2, 64
-_PAGE = 4096  # GTT pages are 4 KiB, also where the kernel's own are larger
 
 Port = Annotated[int, between(1, 65535)]
 Size = Annotated[str, checks.size]
@@ -59,7 +59,19 @@ class Kernel:
     @property
     def gtt_pages(self) -> int:
         """For ttm.pages_limit."""
-        return checks.size_in_bytes(self.gtt) // _PAGE
+        return checks.size_in_bytes(self.gtt) // PAGE
+
+    @property
+    def policy(self) -> Policy:
+        return Policy(
+            iommu=self.iommu,
+            gtt_pages=self.gtt_pages,
+            gttsize_mib=self.gtt_mib if self.gttsize else 0,
+            pci_realloc=self.pci_realloc,
+            pcie_aspm=self.pcie_aspm,
+            arguments=self.arguments,
+            reboot=self.reboot,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +106,21 @@ class Metrics:
 
 
 @dataclass(frozen=True, slots=True)
+class Install:
+    """What only an installation by kickstart needs (strixd/media)."""
+
+    ssh_keys: tuple[Annotated[str, machine.ssh_key], ...] = ()  # of root, the one way in
+    time_zone: Annotated[str, machine.time_zone] = "Etc/UTC"
+    keyboard: Annotated[str, shaped("[a-z]{2,8}(-[a-z0-9]{1,16})?", 'is no keyboard layout such as "us" or "de"')] = (
+        "us"
+    )
+    repository: Annotated[str, machine.repository] = ""  # "": the medium's own packages, else Fedora's mirrors
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
-    """One host. Exactly one of interface, mac and driver is not empty and says which card is the fabric's."""
+    """One host. Exactly one of interface, mac and driver is not empty and says which card is the fabric's. An
+    installation finds the machine by `mac` or `serial`, and may erase `disk` alone where that is given."""
 
     name: Annotated[str, checks.host_name]
     role: Literal["head", "worker"]
@@ -104,6 +129,8 @@ class Node:
     mac: Annotated[str, checks.mac] = ""
     driver: Driver = ""
     gpus: Annotated[int, between(1, 64)] = 1
+    serial: Annotated[str, machine.serial] = ""
+    disk: Annotated[str, machine.disk] = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mac", checks.plain_mac(self.mac))
@@ -125,6 +152,7 @@ class Config:
     image: Image = Image()
     model: Model = Model()
     metrics: Metrics = Metrics()
+    install: Install = Install()
 
     @property
     def head(self) -> Node:

@@ -9,7 +9,7 @@ from strixd.doctor.finding import Finding
 
 _KERNEL = ("arguments", "effective", "module-parameters", "gpu")
 _CARD = ("carrier", "speed", "flaps", "pcie")
-_SERVED = ("ray", "members", "image-digest", "model")
+_SERVED = ("ray", "members", "image-digest", "model", "firstboot")
 _LINKED = (
     "rdma",
     "fabric",
@@ -25,15 +25,31 @@ _LINKED = (
     "clock",
 )
 _INSIDE = ("devices", "memlock", "shared-memory", "rccl", "ray", "members", "model")
+_INSTALLED = ("labels", "boot-tool", "ssh-keys", "time-zone", "measured")
 _ALONE = ("daemon", "nic-firmware", "card", "firewall", "image", "disk")
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
-    "settings": (*_ALONE, *_KERNEL, *_CARD, *_LINKED, *_INSIDE, *_SERVED),
-    "daemon": ("network", "fabric", "dscp", "firewall", "memory", "image", "image-digest", "members", "ray"),
+    "settings": (*_ALONE, *_INSTALLED, *_KERNEL, *_CARD, *_LINKED, *_INSIDE, *_SERVED),
+    "daemon": (
+        "network",
+        "fabric",
+        "dscp",
+        "firewall",
+        "memory",
+        "image",
+        "image-digest",
+        "members",
+        "ray",
+        "firstboot",
+        "enabled",
+    ),
+    "selinux-module": ("selinux-denials", "devices"),
+    "labels": ("selinux-denials",),
+    "selinux-denials": ("devices",),
     "vram": ("memory",),
     "linux-firmware": ("mes",),
     "mes": ("model",),
     "kernel-version": ("gpu", "model"),
-    "arguments": ("effective",),
+    "arguments": ("effective", "boot-tool"),
     "conflicts": ("effective",),
     "module-parameters": ("effective",),
     "leftovers": ("gpu", "effective", "rdma", "fabric"),
@@ -56,7 +72,7 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "rccl": ("model",),
     "image": ("image-digest", "ray", "members"),
     "image-digest": ("ray", "model"),
-    "ray": ("members", "model"),
+    "ray": ("members", "model", "firstboot"),
     "members": ("image-digest", "model"),
 }
 """By name: what may follow at once from a finding that is not ok."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from strixd.doctor.causes import marked
 from strixd.doctor.checks import CHECKS
-from strixd.doctor.finding import Finding, found
-from strixd.doctor.gather import Scene, gather
+from strixd.doctor.finding import Check, Finding, found
+from strixd.doctor.gather import Scene, gather, needed
 from strixd.doctor.read.table import READERS
 
 
@@ -20,7 +20,8 @@ class Examination:
     seconds: float
 
 
-def examine(scene: Scene) -> Examination:
+def examine(scene: Scene, checks: tuple[Check, ...] = CHECKS) -> Examination:
     began = time.monotonic()
-    findings = marked(found(CHECKS, gather(READERS, scene)))
+    readers = needed(READERS, (name for check in checks for name in check.facts))
+    findings = marked(found(checks, gather(readers, scene)))
     return Examination(findings, time.monotonic() - began)

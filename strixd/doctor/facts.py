@@ -184,3 +184,89 @@ class Sleeping:
     lid: str = "suspend"
     has_lid: bool = False
     desktop: bool = False
+
+
+# What an installation leaves
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """As /etc/os-release calls itself: ID and VERSION_ID."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """SELinux's. `enforcing`: None where the kernel has none; `modules`: those that are installed."""
+
+    enforcing: bool | None
+    modules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """`wrong`: what restorecon would change, in its own words."""
+
+    wrong: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """`files`: what differs from the packages, as rpm --verify tells it; also a package that is not installed."""
+
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Enabled:
+    """Unit → what systemctl is-enabled says of it."""
+
+    states: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class BootTool:
+    """`entries`: kernel → its arguments, as grubby tells them, but for rescue kernels."""
+
+    entries: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstBoot:
+    """After an installation by kickstart. `waiting`: it was not ready yet, and for what, "" where that is not told;
+    None when it was, or there was no such installation. `image`: the one of the medium still lies there."""
+
+    waiting: str | None
+    image: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Leavings:
+    """Of the installer. `read`: how many of its files were looked into; `secret`: those with a key or token in them."""
+
+    read: int
+    secret: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """The time zone, as /etc/localtime names it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Authorized:
+    """The lines of root's authorized_keys."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """`link`: how often the link was measured from here; `at`: the last time, in seconds since 1970."""
+
+    link: int
+    at: float = 0.0

@@ -14,6 +14,7 @@ from typing import Literal
 Verdict = Literal["ok", "warning", "fault", "unknown"]
 Layer = Literal[
     "strixd",
+    "installation",
     "firmware",
     "kernel",
     "pcie",

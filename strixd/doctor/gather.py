@@ -10,7 +10,7 @@ import inspect
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
 from dataclasses import dataclass
@@ -40,6 +40,18 @@ class Reader:
 
     read: Callable[..., object]
     within: float = 5.0
+
+
+def needed(readers: Mapping[str, Reader], names: Iterable[str]) -> dict[str, Reader]:
+    """Those that bring the named facts, and the facts that they need themselves."""
+    found: dict[str, Reader] = {}
+    ahead = list(names)
+    while ahead:
+        name = ahead.pop()
+        if name not in found and name != "scene":
+            found[name] = readers[name]
+            ahead += inspect.signature(readers[name].read).parameters
+    return found
 
 
 def gather(readers: Mapping[str, Reader], scene: Scene) -> dict[str, object]:

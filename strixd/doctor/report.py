@@ -19,6 +19,7 @@ from pathlib import Path
 from strixd.api import wire
 from strixd.cli.terminal import say
 from strixd.doctor.anonymous import Anonymous
+from strixd.doctor.checks import FIRST_INSTALL
 from strixd.doctor.contents import contents, names
 from strixd.doctor.examine import examine
 from strixd.doctor.gather import Scene
@@ -62,7 +63,7 @@ def _make(scene: Scene, file: Path, socket: str) -> None:
     masked = MASKED + ("" if complete else "; but the environments of processes could not be read in time")
     say("looking, which takes up to twenty seconds")
     with tempfile.TemporaryDirectory(prefix="strixd-report-") as folder:
-        told = bundle.collect(Path(folder), contents(scene, socket, examine(scene)), redaction)
+        told = bundle.collect(Path(folder), contents(scene, socket, examine(scene, FIRST_INSTALL)), redaction)
         lines = [redaction.text(line) for line in _told(told, masked, redaction)]
         say("\n".join(lines))
         (Path(folder) / "contents.txt").write_text("\n".join(lines) + "\n")

@@ -10,19 +10,25 @@ from itertools import groupby
 
 from strixd.cli.screen import printable
 from strixd.cli.terminal import Paint, plain
+from strixd.doctor.byhand import TRIALS
 from strixd.doctor.examine import Examination
-from strixd.doctor.finding import Finding, exit_status
+from strixd.doctor.finding import Finding, Verdict, exit_status
 
 _COLOURS = {"fault": "blocked", "warning": "held", "unknown": "waiting"}
 """As which condition of strixd a verdict is painted."""
 _INDENT = 10
 
 
-def screen(examination: Examination, *, width: int = 80, paint: Paint = plain) -> list[str]:
-    """What is wrong, by layer; what is not known, by reason; and how much is ok."""
+WRONG: tuple[Verdict, ...] = ("fault", "warning")
+
+
+def screen(
+    examination: Examination, *, width: int = 80, paint: Paint = plain, shown: tuple[Verdict, ...] = WRONG
+) -> list[str]:
+    """What is wrong (or whatever is to be shown), by layer; what is not known, by reason; and how much is ok."""
     lines: list[str] = []
-    wrong = [each for each in examination.findings if each.verdict in ("fault", "warning")]
-    for layer, findings in groupby(wrong, key=lambda finding: finding.layer):
+    told = [each for each in examination.findings if each.verdict in shown]
+    for layer, findings in groupby(told, key=lambda finding: finding.layer):
         lines += [layer, *(line for each in findings for line in _finding(each, width, paint)), ""]
     unknown = [each for each in examination.findings if each.verdict == "unknown"]
     if unknown:
@@ -31,11 +37,15 @@ def screen(examination: Examination, *, width: int = 80, paint: Paint = plain) -
 
 
 def _finding(finding: Finding, width: int, paint: Paint) -> Iterator[str]:
-    word = paint(finding.verdict, _COLOURS[finding.verdict]) + " " * (_INDENT - 2 - len(finding.verdict))
+    word = paint(finding.verdict, _COLOURS.get(finding.verdict, finding.verdict)) + " " * (
+        _INDENT - 2 - len(finding.verdict)
+    )
     mark = " (the cause of what follows from it)" if finding.cause else ""
     head, *rest = _wrapped(f"{finding.name}: {finding.read}{mark}", width)
     yield f"  {word}{head.strip()}"
     yield from rest
+    if finding.verdict == "ok":
+        return
     if finding.follows:
         yield from _wrapped(f"follows from {finding.follows}: mend that first", width)
         return
@@ -77,6 +87,16 @@ def _summary(examination: Examination) -> Iterator[str]:
     first = next((each for each in examination.findings if each.cause), None)
     if first:
         yield printable(f"begin with {first.name} ({first.layer}): {first.mend or first.read}")
+
+
+def by_hand(width: int = 80) -> list[str]:
+    """The trials, numbered. A command stays on one line, to be copied."""
+    lines = ["", "to be tried by hand"]
+    for number, trial in enumerate(TRIALS, 1):
+        head, *rest = _wrapped(trial.do, width)
+        lines += [f"{number:>6}.   {head.strip()}", *rest, " " * _INDENT + trial.command]
+        lines += _wrapped(f"to be seen: {trial.expected}", width)
+    return lines
 
 
 def as_json(examination: Examination) -> dict[str, object]:

@@ -15,7 +15,7 @@ from strixd.engine.reconcile import Reconciler
 from strixd.engine.record import Change
 from strixd.engine.settings import TOGETHER
 from strixd.engine.status import ChangeView, Incident, PlanView, Status
-from strixd.errors import Refused, Rejected, StrixdError
+from strixd.errors import NothingToUndo, Refused, Rejected, StrixdError
 from strixd.orders import Orders, Workload
 from strixd.ports import Files
 from strixd.resources import ray, vllm
@@ -92,7 +92,7 @@ class Engine:
         for number, change in reversed(tuple(enumerate(history))):
             if change.outcome == "done" and not record.repairs(change, history[:number]) and change.undo():
                 return change
-        raise Refused("Cannot undo: there is no change that is done and not yet undone", hint="strixd-cli history")
+        raise NothingToUndo("Cannot undo: no change that is done is left to be undone", hint="strixd-cli history")
 
     def reread(self) -> None:
         """Raises ConfigError, after noting it in the status: the last good file stays in force."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from strixd.decode import known
 from strixd.engine.status import Incident, Moment
 from strixd.errors import Refused, StrixdError
 from strixd.orders import Orders
@@ -51,7 +52,9 @@ async def load_orders(files: Files) -> Orders:
         return Orders()
     try:
         raw = json.loads(text)
-        return Orders(**{**raw, "arguments": tuple(raw["arguments"]), "released": tuple(raw.get("released", ()))})
+        return Orders(
+            **{**known(Orders, raw), "arguments": tuple(raw["arguments"]), "released": tuple(raw.get("released", ()))}
+        )
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         hint = f"mend it, or rm {ORDERS} and give the order again: strixd-cli serve MODEL"
         raise Refused(f"Cannot read the orders in {ORDERS}: {error!r}", hint=hint) from None
@@ -66,17 +69,18 @@ async def load_book(files: Files) -> Book:
     try:
         raw = json.loads(await files.read(INCIDENTS) or "{}")
         kept: dict[str, Any] = {"past": raw} if isinstance(raw, list) else raw  # as strixd 0.1 wrote it
-        book = Book(**kept)
+        book = Book(**known(Book, kept))
         now = _incident(book.now) if book.now else None
         loads = {str(key): tuple(map(float, seconds)) for key, seconds in book.loads.items()}
-        return Book(Answered(**kept.get("answered", {})), now, tuple(map(_incident, book.past)), loads)
+        return Book(Answered(**known(Answered, kept.get("answered", {}))), now, tuple(map(_incident, book.past)), loads)
     except (StrixdError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         log.warning("Cannot read the incidents in %s, which begin anew: %r", INCIDENTS, error)
         return Book()
 
 
 def _incident(raw: Any) -> Incident:
-    return Incident(**{**raw, "moments": tuple(Moment(**moment) for moment in raw["moments"])})
+    moments = tuple(Moment(**known(Moment, moment)) for moment in raw["moments"])
+    return Incident(**{**known(Incident, raw), "moments": moments})
 
 
 async def save_book(files: Files, book: Book) -> None:

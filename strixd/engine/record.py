@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from strixd.decode import decode
+from strixd.decode import decode, known
 from strixd.engine.status import ChangeView, Outcome, StepView
 from strixd.errors import StrixdError
 from strixd.plan import Step
@@ -86,8 +86,10 @@ def to_json(change: Change) -> dict[str, Any]:
 
 def from_json(raw: Mapping[str, Any]) -> Change:
     """Raises ValueError, KeyError or TypeError for what is not of our making."""
-    parts = tuple(Part(p["resource"], StepView(**p["view"]), _decoded(p["back"])) for p in raw["parts"])
-    return Change(**{**raw, "parts": parts})
+    parts = tuple(
+        Part(p["resource"], StepView(**known(StepView, p["view"])), _decoded(p["back"])) for p in raw["parts"]
+    )
+    return Change(**{**known(Change, raw), "parts": parts})
 
 
 def _encoded(step: Step | None) -> dict[str, Any] | None:

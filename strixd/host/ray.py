@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 LINE_BYTES = 1 << 20
 SILENCE_SECONDS = 30.0  # the probe reports every 10 s, and one of its looks may take 8
 STALE_SECONDS = 15.0  # three renewals of a record missed
+RECORD_VALUE = 1000  # characters
 RESTLESS = ("cpu", "bytes")  # in a record: they change by themselves
 
 
@@ -76,7 +77,7 @@ class Line(asyncio.Protocol):
             return
         try:
             self._keep(read_report(line))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             self.drop(f"malformed report: {error!r}")
 
     def _keep(self, report: RayReport) -> None:
@@ -158,18 +159,20 @@ def _calm(member: Member) -> Member:
 
 
 def read_report(line: bytes) -> RayReport:
-    """ValueError, LookupError, TypeError or AttributeError: not a report."""
+    """ValueError, LookupError, TypeError, AttributeError, RecursionError or OverflowError: not a report."""
     told: dict[str, Any] = json.loads(line)
     words = {key: str(told.get(key, "")) for key in ("session", "own_session", "version", "error")}
     return RayReport(at=float(told["at"]), members=tuple(map(read_member, told["members"])), **words)
 
 
 def read_member(told: dict[str, Any]) -> Member:
+    """What no strixd writes into a record is left out: another node wrote it, and it gets into messages."""
+    record = {str(key): str(value) for key, value in told.get("record", {}).items()}
     return Member(
         name=str(told["name"]),
         address=str(told["address"]),
         alive=bool(told["alive"]),
         gpus=int(told.get("gpus", 0)),
-        record={str(key): str(value) for key, value in told.get("record", {}).items()},
+        record={key: value for key, value in record.items() if value.isprintable() and len(value) <= RECORD_VALUE},
         age=float(told.get("age", 0.0)),
     )

@@ -16,6 +16,7 @@ import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -52,10 +53,12 @@ class Pace:
 @dataclass(frozen=True, slots=True)
 class Load:
     """A reading of /metrics. `progress` differs from the last one's when the engine has done a step: tokens made,
-    prompts read, and (in the middle of a long prompt) the growth of its cache. `begun`: requests that have come so far
-    without a first token yet; those that were given up before it are counted for ever. `proven`: tokens were made."""
+    prompts read, and (in the middle of a long prompt) the growth of its cache. `first`: first tokens made; `begun`:
+    requests without one yet, less those whose clients left after theirs: vLLM counts no client that leaves (0.32).
+    `proven`: tokens were made."""
 
     requests: int
+    first: int
     begun: int
     progress: tuple[tuple[str, float], ...]
     proven: bool
@@ -119,7 +122,9 @@ class Run:
         self._load: Load | None = None
         self._moved = 0.0  # by time.monotonic(), like the next
         self._asked = 0.0
-        self._given_up = 0  # requests without a first token that will never have one
+        self._left = 0.0  # when a client was last seen to have left, 0: not since the server was idle
+        self._least = 0  # what `begun` is when no prompt is read
+        self._blind = False  # this server gives no metrics
 
     def pause(self, answer: Answer) -> float:
         if not answer.at:
@@ -145,14 +150,17 @@ class Run:
         """How long a completion took; 0 when counters have moved; None when it is too early to say."""
         now = time.monotonic()
         if last.proven and self._load and self._load.requests:
-            reading = self._load.begun > self._given_up
-            if now - self._moved < (self._pace.reading if reading else self._pace.patience):
+            if now - self._moved < (self._pace.reading if self._reads(self._load, now) else self._pace.patience):
                 return None
             words = f"{self._load.requests} requests run or wait and no counter moves"
             raise NoAnswer(words, after=now - self._moved)
         if last.at and not last.error and now - self._asked < self._pace.ask:
             return None
         return await self._complete()
+
+    def _reads(self, load: Load, now: float) -> bool:
+        """A prompt may be read now. A client that left may have had its first token, which hides one that waits."""
+        return load.begun > self._least or bool(self._left and now - self._left < self._pace.reading)
 
     async def _progress(self) -> bool:
         """Reads the metrics. Requests that were not there at the last reading have their patience from now on."""
@@ -161,30 +169,38 @@ class Run:
         if moved or not before or not before.requests:
             self._moved = time.monotonic()
         if not before or not before.requests:
-            self._given_up = before.begun if before else 0
+            self._least, self._left = before.begun if before else 0, 0.0
+        elif self._load:
+            self._least = min(self._least, self._load.begun)
+            left = self._load.begun - before.begun < before.first - self._load.first
+            self._left = time.monotonic() if left else self._left
         return moved and bool(self._load and self._load.requests)
 
     async def _read_load(self) -> Load | None:
-        """None when this server gives no metrics; then completions alone are the proof."""
+        """None when this server gives no metrics (--disable-log-stats); then completions alone are the proof, and have
+        the time of a long prompt, since others may be before them."""
         try:
             async with asyncio.timeout(self._pace.metrics):
                 status, body = await fetch(self._served, "GET", "/metrics")
         except (OSError, ValueError):
             return None
-        return read_load(body) if status == 200 else None
+        load = read_load(body) if status == 200 else None
+        self._blind = load is None
+        return load
 
     async def _complete(self) -> float | None:
         self._asked = start = time.monotonic()
+        within = self._pace.reading if self._blind else self._pace.completion
         question = json.dumps({"model": self._served.model, **QUESTION}).encode()
         try:
-            async with asyncio.timeout(self._pace.completion):
+            async with asyncio.timeout(within):
                 status, body = await fetch(self._served, "POST", "/v1/completions", question)
         except TimeoutError as error:
             if await self._progress():  # it is late because others are served
                 return 0.0
             if self._load and self._load.proven and self._load.requests:  # others have come: their counters tell
                 return None
-            words = f"no completion within {self._pace.completion:g} s"
+            words = f"no completion within {within:g} s"
             raise NoAnswer(words, after=time.monotonic() - start) from error
         except ConnectionError as error:  # asyncio's own text of it names no cause
             words = f"no completion: {os.strerror(error.errno) if error.errno else error}"
@@ -240,21 +256,24 @@ def status_of(head: bytes) -> int:
 
 
 def read_load(text: bytes) -> Load | None:
-    """Sums each metric over its label sets. None when vLLM's are not among them."""
+    """Sums each metric over its label sets, what is no number left out: NaN would differ from itself, and so move.
+    None when vLLM's are not among them."""
     sums: dict[str, float] = {}
     for name, value in METRIC.findall(text):
         with suppress(ValueError):
-            sums[name.decode()] = sums.get(name.decode(), 0.0) + float(value)
+            number = float(value)
+            sums[name.decode()] = sums.get(name.decode(), 0.0) + (number if isfinite(number) else 0.0)
     if "num_requests_running" not in sums:
         return None
     requests = int(sums.pop("num_requests_running") + sums.pop("num_requests_waiting", 0.0))
     first_tokens = sums.pop("time_to_first_token_seconds_count", None)
     begun = 0.0 if first_tokens is None else requests + sums.get("request_success_total", 0.0) - first_tokens
-    return Load(requests, int(begun), tuple(sorted(sums.items())), proven=sums.get("generation_tokens_total", 0.0) > 0)
+    proven = sums.get("generation_tokens_total", 0.0) > 0
+    return Load(requests, int(first_tokens or 0), int(begun), tuple(sorted(sums.items())), proven=proven)
 
 
 def tokens(body: bytes) -> int:
-    with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
         return int(json.loads(body)["usage"]["completion_tokens"])
     return 0
 

@@ -12,26 +12,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from strixd import kernelargs
+from strixd.kernelpolicy import PAGE, Policy, arguments
 from strixd.plan import Effect, Plan, Step, unguarded
 from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, Effects, Host
 from strixd.resources import effect, reboots
 
 RECORD = "/var/lib/strixd/cmdline.json"
-PAGE = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """The [kernel] section. `gtt_pages`: pages of 4 KiB that the GPU may use; `gttsize_mib`: the same for an older
-    kernel, in MiB, 0 for not to be set."""
-
-    iommu: Literal["pt", "off", "leave"] = "pt"
-    gtt_pages: int = 0
-    gttsize_mib: int = 0
-    pci_realloc: bool = True
-    pcie_aspm: Literal["off", "leave"] = "off"
-    arguments: tuple[str, ...] = ()
-    reboot: Literal["never", "auto"] = "never"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +34,10 @@ class Desired:
 
 def desired_arguments(policy: Policy, retry_after: float = 0.0) -> Desired:
     """ttm.pages_limit decides; an amdgpu.gttsize of an earlier setup only contradicts it."""
-    iommu = {"pt": ("iommu=pt",), "off": ("amd_iommu=off",), "leave": ()}[policy.iommu]
     instead = {"pt": ("amd_iommu=off",), "off": ("iommu=pt",), "leave": ()}[policy.iommu]
-    realloc = ("pci=realloc",) if policy.pci_realloc else ()
-    aspm = ("pcie_aspm=off",) if policy.pcie_aspm == "off" else ()
-    gttsize = (f"amdgpu.gttsize={policy.gttsize_mib}",) if policy.gttsize_mib else ()
-    limit = (f"ttm.pages_limit={policy.gtt_pages}",) if policy.gtt_pages else ()
-    replaces = (*instead, *(() if gttsize else ("amdgpu.gttsize",)))
+    replaces = (*instead, *(() if policy.gttsize_mib else ("amdgpu.gttsize",)))
     expected = effect.Expected(policy.iommu, policy.gtt_pages * PAGE, policy.pcie_aspm)
-    add = (*iommu, *realloc, *aspm, *gttsize, *limit, *policy.arguments)
-    return Desired(add, replaces, expected, policy.reboot, retry_after)
+    return Desired(arguments(policy), replaces, expected, policy.reboot, retry_after)
 
 
 def wanted(text: str, desired: Desired, recorded: tuple[str, ...]) -> str:
@@ -216,7 +196,9 @@ def _pending_plan(name: str, desired: Desired, observed: Observed, pending: str,
         why = f"configured, not yet running: {pending}; reboot to make it true"
         return Plan(name, steps, "reboot", why, "systemctl reboot", facts)
     why = f"rebooted {len(made)} times, and the running kernel still differs: {pending}"
-    hint = "does it boot the entry that strixd wrote? grubby --default-kernel; cat /proc/cmdline; then strixd-cli apply"
+    hint = (
+        "compare what has booted with strixd's entry: cat /proc/cmdline; grubby --info=DEFAULT; then strixd-cli apply"
+    )
     return Plan(name, steps, "stuck", why, hint, facts)
 
 

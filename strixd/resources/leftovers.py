@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from strixd.ports import Member
+from strixd.resources import record
 
 LEFT_AFTER = 10.0  # seconds that ranks may outlive their server
 FREED_WITHIN = 30.0  # seconds from the end of the server: what GPUs hold longer is somebody else's
@@ -55,7 +56,7 @@ def memory(members: Iterable[Member], ended: float, now: float) -> str:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 0
+    return int(record.number(text))
 
 
 def sentence(ranks: Mapping[str, int]) -> str:

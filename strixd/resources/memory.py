@@ -86,7 +86,9 @@ class Memory:
             return Plan(self.name, (Limit(most, bound.told),))
         if bound.kernel not in (None, most):
             why = f"asked for a limit of {size(most)}, and the kernel has {_said(bound.kernel)} for {SLICE}"
-            hint = "is memory among the words of /sys/fs/cgroup/cgroup.controllers? See systemctl cat " + SLICE
+            hint = (
+                f"see systemctl cat {SLICE}; without the word memory in /sys/fs/cgroup/cgroup.controllers none can hold"
+            )
             return Plan(self.name, (), "ineffective", why, hint)
         return Plan(self.name, facts=(_fact(most, observed),))
 

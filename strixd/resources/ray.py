@@ -113,7 +113,7 @@ class Ray:
     def _plan(self, desired: Desired, observed: Observed) -> Plan:
         if desired.key and not observed.keys:
             why = f"no {desired.key}: without it Ray would obey anybody on the link"
-            hint = f"strixd-cli key new on one node, then copy {desired.key} to the others"
+            hint = "strixd-cli key new on one node, then strixd-cli key import on the others"
             return Plan(self.name, condition="blocked", why=why, hint=hint)
         if observed.pick.link is None:
             return Plan(self.name, condition="blocked", why=observed.pick.why, hint=LINKS)
@@ -224,7 +224,7 @@ def _own(desired: Desired, observed: Observed) -> members.Own:
 def _way(desired: Desired, observed: Observed) -> tuple[str, ...]:
     over, better = way(observed), choice(desired, observed).better
     there = f"{better} is there: strixd-cli restart vllm takes it" if better else ""
-    return tuple(filter(None, (f"way of the ranks: {over}" if over else "", there)))
+    return tuple(filter(None, (f"the model's processes talk over {over}" if over else "", there)))
 
 
 def way(observed: Observed) -> str:
@@ -281,10 +281,12 @@ def _unlisted(name: str, desired: Desired, observed: Observed, facts: tuple[str,
 
 def _hint(desired: Desired, error: str) -> str:
     if "cluster key" in error:
-        return f"copy {desired.key} from {desired.head.name} to this node (mode 0600), then strixd-cli apply"
+        return (
+            f"ssh root@{desired.head.name} cat {desired.key} | strixd-cli key import --replace, then strixd-cli apply"
+        )
     if desired.leads:
         return "strixd-cli logs ray"
-    return f"is strixd running on {desired.head.name} ({desired.head.address})? strixd-cli logs ray"
+    return f"on {desired.head.name} ({desired.head.address}): systemctl status strixd; here: strixd-cli logs ray"
 
 
 def _record(desired: Desired, observed: Observed, report: RayReport) -> tuple[tuple[str, str], ...]:

@@ -16,7 +16,7 @@ from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
 from strixd.ports import Answer, Holder, Host, Progress, Served, Unit
 from strixd.quadlet import FOLDER, Container, link, render
-from strixd.resources import drain, image
+from strixd.resources import drain, image, record
 from strixd.resources.completed import fingerprint, with_host
 from strixd.resources.ray import NAME as RAY
 from strixd.resources.ray import SERVER
@@ -39,6 +39,11 @@ PERMANENT = (
     ("GatedRepoError", "the model is gated and this node may not fetch it"),
     ("less than requested memory for kv", "not enough memory for the key-value cache"),
     ("larger than the available KV cache memory", "not enough memory for the key-value cache"),
+    ("No available memory for the cache blocks", "not enough memory for the key-value cache"),
+    ("out of memory. Tried to allocate", "not enough GPU memory for this model"),
+    ("must be divisible by tensor parallel size", "this model cannot be split over so many GPUs"),
+    ("are not supported for now", "this vLLM does not know the model's architecture"),
+    ("Unknown quantization method", "this vLLM does not know the model's quantization"),
     ("User-specified max_model_len", "--max-model-len does not fit this model"),
 )
 
@@ -164,8 +169,8 @@ async def _progress(host: Host, desired: Desired, unit: Unit) -> Progress:
     """Ranks elsewhere tell by their nodes' records what they do."""
     report = await host.ray.report()
     others = [member.record for member in report.members if member.alive] if report else []
-    signs = (await host.journal.last(unit.name, unit.invocation, 1), [record.get("bytes", "") for record in others])
-    seconds = sum(float(record.get("cpu") or 0) for record in others)
+    signs = (await host.journal.last(unit.name, unit.invocation, 1), [other.get("bytes", "") for other in others])
+    seconds = sum(record.number(other.get("cpu", "")) for other in others)
     return await host.work.progress(unit.invocation, desired.grows, signs, seconds)
 
 

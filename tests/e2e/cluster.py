@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from strixd.api import wire
+from strixd.cli import client
 from tests.lab.cluster import Table, lay_cluster
 from tests.lab.host import Host, wait_for
 from tests.lab.shell import Result
@@ -13,6 +15,7 @@ from tests.lab.shell import Result
 MODEL = "tiny"
 URL = "http://127.0.0.1:8000/v1"
 TOKENS = 300.0  # seconds for a cold start of everything; 60 on a quiet machine
+ANSWER = 30.0  # seconds for a word of strixd's
 PROMPT = {"model": MODEL, "prompt": "hello world", "max_tokens": 8, "temperature": 0, "ignore_eos": True}
 
 
@@ -33,9 +36,14 @@ class Cluster:
     def cli(self, *words: str, host: Host | None = None, timeout: float = TOKENS) -> Result:
         return (host or self.head).attempt("strixd-cli", *words, timeout=timeout)
 
+    def ask(self, method: str, host: Host | None = None, **parameters: object) -> dict[str, Any]:
+        """What strixd-cli is told, without a process per question: many of them would slow down what is looked at."""
+        socket = (host or self.head).path(wire.ADDRESS)
+        return client.call(str(socket), method, parameters, patience=ANSWER)
+
     def status(self, host: Host | None = None) -> dict[str, Any]:
-        reply: dict[str, Any] = json.loads(self.cli("status", "--json", host=host).check().stdout)
-        return reply
+        told: dict[str, Any] = self.ask("Status", host)["status"]
+        return told
 
     def serve(self) -> Result:
         return self.cli("serve", MODEL).check()

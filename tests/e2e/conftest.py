@@ -21,9 +21,9 @@ def bare_pair(lab: Lab) -> Iterator[Pair]:
 
 
 @pytest.fixture(scope="package")
-def cluster(bare_pair: Pair, wheel: Path) -> Cluster:
+def cluster(bare_pair: Pair, packages: Path) -> Cluster:
     """Installed and configured, nothing started."""
-    install(bare_pair, wheel)
+    install(bare_pair, packages)
     made = Cluster(bare_pair)
     made.lay()
     return made

@@ -1,11 +1,18 @@
-"""The table of the soak at the end of a run."""
+"""A failure is told at once, since a run of hours may be interrupted; the table of the soak comes at the end."""
 
 from __future__ import annotations
+
+import sys
 
 import pytest
 
 from tests.faults.soaked import SOAKED
 from tests.faults.tokens.seeds import SEED
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.failed:
+        sys.stderr.write(f"\n{report.longreprtext}\n")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.host import Host
-from tests.lab.install import build_wheel, install
+from tests.lab.install import build_packages, install
 from tests.lab.judge import Judge
 from tests.lab.lab import Lab, running_lab
 from tests.lab.shell import remove_tree
@@ -35,11 +35,11 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="session")
-def wheel() -> Iterator[Path]:
+def packages() -> Iterator[Path]:
     """This checkout, built once."""
-    made = build_wheel()
+    made = build_packages()
     yield made
-    remove_tree(made.parent)
+    remove_tree(made)
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +51,9 @@ def bare_pair(lab: Lab) -> Iterator[Pair]:
 
 
 @pytest.fixture(scope="module")
-def pair(bare_pair: Pair, wheel: Path) -> Pair:
+def pair(bare_pair: Pair, packages: Path) -> Pair:
     """Two hosts with strixd installed, nothing configured, nothing started."""
-    install(bare_pair, wheel)
+    install(bare_pair, packages)
     return bare_pair
 
 

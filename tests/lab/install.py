@@ -1,31 +1,28 @@
-"""Installs this checkout into hosts as the package will: the built wheel, and the files of units/ by their suffix."""
+"""Installs this checkout into hosts: the files of its packages, so that what is tested is what is shipped.
+
+The hosts are Debian's, so no package tool takes part: what Fedora's would do after unpacking is done by hand.
+"""
 
 from __future__ import annotations
 
-import configparser
+import io
 import shutil
-import sys
+import subprocess
+import tarfile
 import tempfile
-import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.lab.disk import put
+from strixd import __version__
 from tests.lab.host import Host
 from tests.lab.layout import PROJECT
 from tests.lab.shell import run
 
-SITE = "usr/lib/python3/dist-packages"
-SYSTEMD = "usr/lib/systemd/system"
-PLACES = {
-    **dict.fromkeys((".service", ".socket", ".timer", ".slice", ".target", ".path", ".mount"), SYSTEMD),
-    ".sysusers": "usr/lib/sysusers.d",
-    ".tmpfiles": "usr/lib/tmpfiles.d",
-    ".catalog": "usr/lib/systemd/catalog",
-    ".preset": "usr/lib/systemd/system-preset",
-}
-RENAMED = (".sysusers", ".tmpfiles")  # there every file is named *.conf
-SCRIPT = "#!/usr/bin/python3 -sP\nimport sys\n\nfrom {module} import {name}\n\nsys.exit({name}())\n"
+SYSTEM_PYTHON = "/usr/bin/python3"  # which has pip and setuptools from packages
+SITE, FEDORAS = "usr/lib/python3/dist-packages", "usr/lib/python3.14/site-packages"
+ON_A_NODE = ("strixd-[0-9]*", "python3-strixd-*")
+SOURCE = ("strixd", "units", "packaging", "kickstart", "pyproject.toml", "README.md", "LICENSE")
+"""What packages are built from."""
 SETTLE = (
     "systemd-sysusers",
     "systemd-tmpfiles --create",
@@ -34,59 +31,72 @@ SETTLE = (
 )
 
 
-def build_wheel(project: Path = PROJECT) -> Path:
-    """The wheel of a checkout, built from a copy so that the checkout stays as it is. The caller owns its folder."""
-    folder = Path(tempfile.mkdtemp(prefix="strixd-lab-wheel-"))
-    source = folder / "source"
-    source.mkdir()
-    shutil.copytree(project / "strixd", source / "strixd", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        if (project / name).exists():
-            shutil.copy(project / name, source)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    run([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source], timeout=300)
-    shutil.rmtree(source)
-    return next(folder.glob("*.whl"))
+def other_version(version: str, folder: Path) -> Path:
+    """The sources of this checkout under another version number, in a folder that is not there yet."""
+    for name in SOURCE:
+        place = PROJECT / name
+        copied = shutil.copytree if place.is_dir() else shutil.copy
+        folder.mkdir(parents=True, exist_ok=True)
+        copied(place, folder / name)
+    for name in ("packaging/strixd.spec", "pyproject.toml", "strixd/__init__.py"):
+        file = folder / name
+        file.write_text(file.read_text().replace(__version__, version))
+    return folder
 
 
-def install(hosts: Iterable[Host], wheel: Path | None = None, units: Path = PROJECT / "units") -> None:
-    """Install or replace. Nothing is enabled or started, as an RPM would leave it to presets and the administrator."""
-    made = wheel or build_wheel()
+def build_packages(project: Path = PROJECT) -> Path:
+    """A folder with all packages of a checkout, as `make rpm` makes them. The caller owns it."""
+    folder = Path(tempfile.mkdtemp(prefix="strixd-lab-packages-"))
+    run([SYSTEM_PYTHON, project / "packaging/build.py", folder], timeout=300)
+    return folder
+
+
+def install(hosts: Iterable[Host], packages: Path | None = None) -> None:
+    """Install or replace. Nothing is enabled or started, as an RPM leaves it to presets and the administrator."""
+    made = packages or build_packages()
     for host in hosts:
-        lay(host.seat.root, made, units)
+        lay(host.seat.root, made)
         host.sh("\n".join(SETTLE))
-    if wheel is None:
-        shutil.rmtree(made.parent)
+    if packages is None:
+        shutil.rmtree(made)
 
 
-def lay(root: Path, wheel: Path, units: Path = PROJECT / "units") -> None:
-    """The package's files only, for a root that runs or does not."""
-    _unpack(wheel, root)
-    for file in sorted(units.iterdir()) if units.is_dir() else ():
-        _place(file, root)
+def upgrade(hosts: Iterable[Host], packages: Path) -> None:
+    """As rpm upgrades or downgrades on a host that runs: the new files in place of the old, the scriptlets' mark on
+    the daemon, and what the triggers of systemd's own package then do (systemd-update-helper)."""
+    for host in hosts:
+        lay(host.seat.root, packages)
+        mark = "systemctl set-property strixd.service Markers=+needs-restart"
+        host.sh("\n".join((mark, *SETTLE, "systemctl reload-or-restart --marked")))
 
 
-def _unpack(wheel: Path, root: Path) -> None:
+def lay(root: Path, packages: Path) -> None:
+    """The packages' files only, for a root that runs or does not. In rpm's order: new files in place of the old ones,
+    then away with what only the old ones had; a folder that somebody has open or mounted stays the same folder."""
+    laid = {name for pattern in ON_A_NODE for name in _unpack(next(packages.glob(f"{pattern}.noarch.rpm")), root)}
     site = root / SITE
-    for old in (site / "strixd", *site.glob("strixd-*.dist-info")):
-        shutil.rmtree(old, ignore_errors=True)
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
-        entries = next((name for name in archive.namelist() if name.endswith("entry_points.txt")), "")
-        scripts = _scripts(archive.read(entries).decode() if entries else "")
-    for name, target in scripts.items():
-        module, _, function = target.partition(":")
-        put(root / "usr/bin" / name, SCRIPT.format(module=module, name=function), 0o755)
+    ours = [each for top in (site / "strixd", *site.glob("strixd-*.dist-info")) for each in (top, *top.rglob("*"))]
+    for old in sorted(ours, reverse=True):
+        if old.is_dir() and not any(old.iterdir()):
+            old.rmdir()
+        elif not old.is_dir() and str(old.relative_to(root)) not in laid:
+            old.unlink()
 
 
-def _scripts(entry_points: str) -> dict[str, str]:
-    parser = configparser.ConfigParser(delimiters=("=",))
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
-    parser.read_string(entry_points)
-    return dict(parser["console_scripts"]) if parser.has_section("console_scripts") else {}
+def _unpack(package: Path, root: Path) -> list[str]:
+    """The names of all that was in it, as they are below the root."""
+    with package.open("rb") as opened:
+        command = ["rpm2archive", "-n", "-"]
+        done = subprocess.run(command, stdin=opened, capture_output=True, check=True, timeout=60)
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        archive.extractall(root, members=_placed(archive, root), filter="tar")
+        return archive.getnames()
 
 
-def _place(file: Path, root: Path) -> None:
-    if folder := PLACES.get(file.suffix):
-        name = file.with_suffix(".conf").name if file.suffix in RENAMED else file.name
-        put(root / folder / name, file.read_text())
+def _placed(archive: tarfile.TarFile, root: Path) -> Iterator[tarfile.TarInfo]:
+    """Modules go where Debian's Python looks. A file that is there is not written into: somebody may be reading it."""
+    for entry in archive:
+        entry.name = entry.name.removeprefix("./").replace(FEDORAS, SITE, 1)
+        if entry.isfile():
+            (root / entry.name).unlink(missing_ok=True)
+        yield entry

@@ -1,4 +1,4 @@
-"""Installs what the lab needs of this machine, by the machine's own package tool. Fast when all of it is there.
+"""Installs what the lab and `make rpm` need of this machine, by its own package tool. Fast when all of it is there.
 
 Run by path with the system's Python, before the virtual environment exists: it imports nothing of the project.
 With the word "vm": what the virtual machine of tests/vm needs, which is much and which the lab does not.
@@ -22,18 +22,45 @@ NEEDED = {
     "tar": ("tar", "tar"),
     "dbus-daemon": ("dbus-daemon", "dbus-daemon"),
     "sysctl": ("procps", "procps-ng"),
+    # What strixd-media runs and its tests make; pykickstart comes from PyPI, Debian has none.
+    "xorriso": ("xorriso", "xorriso"),
+    "mcopy": ("mtools", "mtools"),
+    "mkfs.vfat": ("dosfstools", "dosfstools"),
+    "createrepo_c": ("createrepo-c", "createrepo_c"),
+    "implantisomd5": ("isomd5sum", "isomd5sum"),
+    "rpmbuild": ("rpm", "rpm-build"),
+    "checkmodule": ("checkpolicy", "checkpolicy"),
+    "semodule_package": ("semodule-utils", "/usr/bin/semodule_package"),
+    "bzip2": ("bzip2", "bzip2"),
+    # Fedora's macros, which packaging/debian.macros stands for elsewhere.
+    "/usr/lib/rpm/macros.d/macros.pyproject": ("", "pyproject-rpm-macros"),
+    "/usr/lib/rpm/macros.d/macros.systemd": ("", "systemd-rpm-macros"),
+    "/usr/share/selinux/devel/Makefile": ("", "selinux-policy-devel"),
+    "/usr/bin/python3-config": ("", "python3-devel"),
 }
+# Of the system's own Python: what the packages are built with.
+MODULES = {
+    "pip": ("python3-pip", "python3-pip"),
+    "setuptools": ("python3-setuptools", "python3-setuptools"),
+    "wheel": ("python3-wheel", ""),
+    "packaging": ("python3-packaging", "python3-packaging"),
+}
+FIND = "import sys, importlib.util as u; print(*(name for name in sys.argv[1:] if u.find_spec(name) is None))"
 # The same for tests/vm; a path stands for a file that no command of its own comes with.
 NEEDED_BY_VM = {
     "qemu-system-x86_64": ("qemu-system-x86", "qemu-system-x86-core"),
     "/usr/share/OVMF/OVMF_CODE_4M.fd": ("ovmf", "edk2-ovmf"),
-    "mcopy": ("mtools", "mtools"),
-    "mkfs.vfat": ("dosfstools", "dosfstools"),
     "mkfs.ext4": ("e2fsprogs", "e2fsprogs"),
     "sfdisk": ("fdisk", "util-linux"),
     "setpriv": ("util-linux", "util-linux"),
+    # An installation image that boots: Debian's names of these files; on Fedora that test is left out.
+    "grub-mkimage": ("grub-common", ""),
+    "/usr/lib/grub/i386-pc/boot_hybrid.img": ("grub-pc-bin", ""),
+    "/usr/lib/grub/x86_64-efi/normal.mod": ("grub-efi-amd64-bin", ""),
+    "/bin/busybox": ("busybox-static", "busybox"),
 }
 VENV = ("python3-venv", "")
+DEBIAN = shutil.which("apt-get") is not None
 APT = ["apt-get", "-o", "DPkg::Lock::Timeout=240"]
 
 
@@ -42,20 +69,27 @@ def main() -> int:
     missing = [names for thing, names in needed.items() if not (shutil.which(thing) or Path(thing).is_file())]
     if importlib.util.find_spec("ensurepip") is None:
         missing.append(VENV)
-    if not missing:
+    missing += [MODULES[name] for name in _missing_modules()]
+    packages = [name for name in (names[0 if DEBIAN else 1] for names in missing) if name]
+    if not packages:
         return 0
     if os.geteuid() != 0:
-        sys.stderr.write(f"lab: not installed here: {' '.join(debian or fedora for debian, fedora in missing)}\n")
+        sys.stderr.write(f"lab: not installed here: {' '.join(packages)}\n")
         return 0
-    return _install(missing)
+    return _install(packages)
 
 
-def _install(missing: list[tuple[str, str]]) -> int:
-    debian, fedora = ([names[place] for names in missing if names[place]] for place in (0, 1))
-    if shutil.which("apt-get"):
-        install = [*APT, "install", "--yes", "--no-install-recommends", *debian]
+def _missing_modules() -> list[str]:
+    """The system's Python may be another one than this."""
+    found = subprocess.run(["/usr/bin/python3", "-Ic", FIND, *MODULES], check=False, capture_output=True, text=True)
+    return found.stdout.split()
+
+
+def _install(packages: list[str]) -> int:
+    if DEBIAN:
+        install = [*APT, "install", "--yes", "--no-install-recommends", *packages]
         return _run([*APT, "update"]) or _run(install)
-    return _run(["dnf", "install", "--assumeyes", "--setopt=install_weak_deps=False", *fedora])
+    return _run(["dnf", "install", "--assumeyes", "--setopt=install_weak_deps=False", *packages])
 
 
 def _run(command: list[str]) -> int:

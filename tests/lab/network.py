@@ -6,6 +6,8 @@ anything inside a host. A host's namespace lives from power-on to power-off: a d
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,7 @@ from tests.lab.layout import (
     PREFIX,
     REGISTRY_ADDRESS,
     Seat,
+    run_folder,
 )
 from tests.lab.shell import attempt, run
 
@@ -59,8 +62,25 @@ def settle_cable(all_seats: Sequence[Seat]) -> None:
     """Give each host the carrier that it should see now.
 
     Two hosts share one cable: both lose the carrier when either is without power, or the cable is pulled at either end.
-    More than two hang on a switch, and each has its own cable.
+    More than two hang on a switch, and each has its own cable. One at a time: of two hosts that are switched on at
+    once, the first would leave both without a carrier, should its look at the second be older than that one's own.
     """
+    with _alone():
+        _settle(all_seats)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Among all processes of this lab."""
+    folder = os.open(run_folder(), os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _settle(all_seats: Sequence[Seat]) -> None:
     live = {seat.name for seat in all_seats if _plugged(seat) and not _pulled(seat).exists()}
     whole = len(live) == len(all_seats) or len(all_seats) > 2
     for seat in all_seats:

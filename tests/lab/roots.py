@@ -36,6 +36,15 @@ NOT_IN_FEDORA = (
 IMAGE_SUITE = "bookworm"  # its python3.11 is the one that the CPU build of torch is made for
 IMAGE_PACKAGES = ("python3.11", "python3", "python3-venv", "libnuma1", "libgomp1", "bash", "procps", "ca-certificates")
 
+RPM_SUITE = "sid"  # the only one with rpm 6 and dnf5, which Fedora 43 has
+RPM_PACKAGES = (
+    *("rpm", "dnf5", "createrepo-c", "rpmlint", "cpio"),
+    *("python3", "python3-packaging", "python3-pip", "python3-setuptools", "python3-wheel"),
+    *("checkpolicy", "semodule-utils", "policycoreutils"),
+    # what the packages' files are judged by, and what they bring to an empty root
+    *("mandoc", "zsh", "fish", "busybox-static"),
+)
+
 
 def host_root() -> Path:
     """The read-only lower layer of every host's disk."""
@@ -46,6 +55,15 @@ def host_root() -> Path:
 def image_root() -> Path:
     """The root of the container image: small, without the model environment, which is bound in."""
     return cached("image", "\n".join(("image 1", IMAGE_SUITE, *IMAGE_PACKAGES)), _build_image)
+
+
+def rpm_root() -> Path:
+    """A root with Fedora's package tools, in which packages are judged and installed into a root of their own."""
+    return cached("rpm", "\n".join(("rpm 1", RPM_SUITE, *RPM_PACKAGES)), _build_rpm)
+
+
+def _build_rpm(folder: Path) -> None:
+    debootstrap(RPM_SUITE, RPM_PACKAGES, folder)
 
 
 def _build_host(folder: Path) -> None:

@@ -189,7 +189,7 @@ def test_by_itself_it_reboots_twice_at_most_and_once_when_that_helps(host: Host,
     view = becomes_by_reboots(host, "stuck", begun)
     assert len(said(host, "REBOOTING")) == 2
     assert view["why"].startswith(f"rebooted 2 times, and the running kernel still differs: {OURS} quiet2")
-    assert "grubby --default-kernel; cat /proc/cmdline" in view["hint"]
+    assert "cat /proc/cmdline; grubby --info=DEFAULT" in view["hint"]
     time.sleep(3)
     assert len(said(host, "REBOOTING")) == 2
     lay_running(host, f"{ALL} quiet2")

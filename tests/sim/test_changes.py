@@ -8,12 +8,12 @@ import pytest
 
 from strixd.engine import memory
 from strixd.engine.status import Status
-from strixd.errors import Refused, Rejected
+from strixd.errors import NothingToUndo, Refused, Rejected
 from strixd.orders import Orders
 from strixd.ports import Files
 from strixd.sim import simulated_host
 from strixd.sim.world import FABRIC
-from tests.sim.node import Node, virtual, world
+from tests.sim.node import Node, cluster_toml, virtual, world
 
 ORDER = "uid 0: undo"
 
@@ -54,13 +54,35 @@ async def test_nothing_to_undo_is_refused_and_so_is_undo_while_paused() -> None:
     node = await living()
     assert node.engine
     await node.engine.undo(ORDER)
-    with pytest.raises(Refused, match="no change that is done"):
+    with pytest.raises(NothingToUndo):
         await node.engine.undo(ORDER)
     await node.engine.apply("uid 0: apply")
     await node.until(settled, seconds=30)
     await node.engine.pause("uid 0: pause")
     with pytest.raises(Refused, match="paused"):
         await node.engine.undo(ORDER)
+    await node.kill()
+
+
+@virtual
+async def test_undone_until_nothing_is_left_the_host_is_as_it_was_found() -> None:
+    node = Node(world())
+    found = dict(node.world.disk.files)
+    await node.start()
+    await node.until(settled, seconds=30)
+    assert node.engine
+    for changes, mtu in enumerate((1500, 4000), 2):
+        node.text = f"{cluster_toml()}\n[fabric]\nmtu = {mtu}\n"
+        await node.engine.apply("uid 0: apply")
+        while len(node.engine.history(9)) < changes:
+            await node.world.clock.sleep(1)
+        await node.until(settled, seconds=30)
+    for _ in range(3):
+        await node.engine.undo(ORDER)
+    with pytest.raises(NothingToUndo):
+        await node.engine.undo(ORDER)
+    assert node.world.network.stored == {}
+    assert {path: text for path, text in node.world.disk.files.items() if path in found} == found
     await node.kill()
 
 
@@ -139,6 +161,6 @@ async def test_undo_passes_over_repairs_which_would_bring_the_damage_back() -> N
     await node.until(lambda _: node.world.firewalld.runtime.get(FABRIC) == "trusted", seconds=60)
     assert [each.by for each in node.engine.history(5)] == ["drift", "strixd"]
     assert len((await node.engine.undo(ORDER)).resources) == 3
-    with pytest.raises(Refused, match="no change that is done"):
+    with pytest.raises(NothingToUndo):
         await node.engine.undo(ORDER)
     await node.kill()

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from strixd.doctor.checks import CHECKS
 from strixd.doctor.examine import examine
 from strixd.doctor.facts import Door
-from strixd.doctor.finding import Finding
+from strixd.doctor.finding import Check, Finding
 from strixd.doctor.gather import Scene
 from strixd.errors import Unavailable
 from strixd.host.crossing import Sight
@@ -73,6 +74,8 @@ PROGRAMS = {
 }
 STAND_IN = """#!/bin/sh
 case "$*" in
+    *is-enabled*) exec /bin/cat "$0.enabled.out" ;;
+    -V*) exec /bin/cat "$0.verify.out" ;;
     *_TRANSPORT=audit*) exec /bin/cat "$0.audit.out" ;;
     *"-o json"*) exec /bin/cat "$0.json.out" ;;
 esac
@@ -204,8 +207,8 @@ class Laid:
     def scene(self) -> Scene:
         return Scene(self.root, self.around)
 
-    def findings(self) -> tuple[Finding, ...]:
-        return examine(self.scene()).findings
+    def findings(self, checks: tuple[Check, ...] = CHECKS) -> tuple[Finding, ...]:
+        return examine(self.scene(), checks).findings
 
 
 Fault = Callable[[Laid], object]

@@ -25,7 +25,7 @@ from strixd.engine.status import (
     Status,
     StepView,
 )
-from strixd.errors import Refused, StrixdError
+from strixd.errors import NothingToUndo, StrixdError
 from strixd.orders import Workload
 from strixd.plan import Condition
 
@@ -161,7 +161,7 @@ class RecordedDoor:
             if each.outcome == "done":
                 self.changes[number] = replace(each, outcome="undone", why="c2")
                 return self.changes[number]
-        raise Refused("Cannot undo: nothing that was done is left to take back", hint="strixd-cli history")
+        raise NothingToUndo("Cannot undo: nothing that was done is left to take back", hint="strixd-cli history")
 
     async def serve(self, model: str, arguments: tuple[str, ...], *, by: str) -> None:
         self._note("serve", model, *arguments, by=by)

@@ -163,7 +163,7 @@ def test_history_is_as_long_as_asked_and_undo_says_what_became_of_the_change(tmp
             assert (undone["id"], undone["outcome"], undone["why"]) == ("0", "undone", "c2")
             lab.door.changes = []
             refused = await client.ask("Undo")
-        assert refused["error"] == "io.strixd.Refused"
+        assert refused["error"] == "io.strixd.NothingToUndo"
         assert refused["parameters"]["hint"] == "strixd-cli history"
 
     run(tmp_path, scenario)

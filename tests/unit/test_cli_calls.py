@@ -132,6 +132,20 @@ def test_undo(server: Served) -> None:
     assert again.stderr == "strixd-cli: Cannot undo: nothing that was done is left to take back\n  strixd-cli history\n"
 
 
+def test_undo_of_all_goes_on_until_nothing_is_left_or_one_cannot_be_taken_back(server: Served) -> None:
+    server.door.changes = [change(id="c2"), change(id="c1", outcome="failed"), change(id="c0")]
+    done = cli("undo", "--all", socket=server.path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split(",")[0] for line in done.stdout.splitlines() if line.startswith("took")] == [
+        "took back c2",
+        "took back c0",
+    ]
+    assert done.stdout.endswith("\nnothing is left to take back\n")
+    assert cli("undo", "--all", socket=server.path).stdout == "nothing is left to take back\n"
+    server.door.refusal = Rejected("Cannot undo change c0: firewalld said no")
+    assert cli("undo", "--all", socket=server.path).returncode == 1
+
+
 def test_undo_is_asked_once_although_the_daemon_restarts(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as listener:

@@ -60,6 +60,33 @@ def test_key_new_writes_once_and_never_shows(tmp_path: Path) -> None:
     assert [each.name for each in file.parent.iterdir()] == ["cluster.key"]
 
 
+KEY, OTHER = "0f" * 32, "1e" * 32
+
+
+@pytest.mark.parametrize(
+    ("there", "given", "words", "kept"),
+    [
+        ("", f"{KEY}\n", (), KEY),
+        (KEY, f" {KEY}", (), KEY),
+        (OTHER, KEY, (), OTHER),
+        (OTHER, KEY, ("--replace",), KEY),
+        ("", KEY[:-1], (), ""),
+        ("", KEY + KEY, (), ""),
+        (OTHER, "", ("--replace",), OTHER),
+    ],
+)
+def test_key_import(tmp_path: Path, there: str, given: str, words: tuple[str, ...], kept: str) -> None:
+    file = tmp_path / "cluster.key"
+    if there:
+        file.write_text(f"{there}\n")
+        file.chmod(0o600)
+    done = cli("key", "import", *words, "--file", str(file), stdin=given)
+    assert done.returncode == (0 if kept == KEY else 2), done.stderr
+    assert (file.read_text().strip() if file.exists() else "") == kept
+    assert not file.exists() or file.stat().st_mode & 0o777 == 0o600
+    assert KEY[:20] not in done.stdout + done.stderr
+
+
 def test_token_set_from_a_pipe(tmp_path: Path) -> None:
     file = tmp_path / "hf-token"
     file.write_text("old")

@@ -43,7 +43,7 @@ def held(name: str) -> ResourceView:
 
 GOLDEN = """\
 halo1, head of cluster halo, strixd 0.1.0
-degraded since 11:56:40 (3 m ago); pass 7 at 11:59:59 (1 s ago)
+degraded since 11:56:40 (3 m ago); last looked at 11:59:59 (1 s ago)
 problem   cluster.toml:3: x: wrong
           cluster.toml:4: y: wrong
 

@@ -19,6 +19,7 @@ ALL = '"strixd-cli help" lists all commands'
 SERVE = "for example: strixd-cli serve Qwen/Qwen3-235B-A22B-GPTQ-Int4"
 WAIT = "for example: strixd-cli wait ready --timeout 600"
 LOGS = "for example: strixd-cli logs vllm -f"
+BENCH = "for example: sudo strixd-cli bench"
 STATUS = "for example: strixd-cli status"
 PHASE_LIST = "starting, converging, ready, degraded, drained, paused, stuck"
 
@@ -55,7 +56,7 @@ WRONG = {
         'there is no command "config chek"; did you mean "check"?',
         '"strixd-cli config check" or "strixd-cli config show"',
     ),
-    "key make": ('there is no command "key make"', '"strixd-cli key new"'),
+    "key make": ('there is no command "key make"', '"strixd-cli key new" or "strixd-cli key import"'),
     "image": ('"image" needs one more word: update', '"strixd-cli image update"'),
     "histroy": ('there is no command "histroy"; did you mean "history"?', ALL),
     "undu": ('there is no command "undu"; did you mean "undo"?', ALL),

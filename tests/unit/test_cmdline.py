@@ -10,9 +10,10 @@ import pytest
 
 from strixd.engine.transaction import Look, Outcome, transact
 from strixd.errors import Rejected
+from strixd.kernelpolicy import Policy
 from strixd.plan import Effect, Plan, Step
 from strixd.ports import Boot, BootEntry, Host
-from strixd.resources.cmdline import RECORD, Cmdline, Desired, Policy, SetArguments, desired_arguments, recorded_in
+from strixd.resources.cmdline import RECORD, Cmdline, Desired, SetArguments, desired_arguments, recorded_in
 from strixd.sim import World, simulated_host
 
 GUIDE = desired_arguments(Policy(gtt_pages=32505856, gttsize_mib=126976))

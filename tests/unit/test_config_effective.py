@@ -104,6 +104,8 @@ def test_what_must_agree_changes_the_hash(text: str) -> None:
         MINIMAL + '[metrics]\nlisten = "127.0.0.1:9101"\n',
         MINIMAL + '[kernel]\ngtt = "96GiB"\nreboot = "auto"\n',
         MINIMAL + '[fabric]\nfirewall = false\nmanagement = ["eno1"]\n',
+        MINIMAL + '[install]\ntime-zone = "Europe/Berlin"\n',
+        edited('"worker"', '"worker"\nserial = "A1"\ndisk = "nvme-X_1234"'),
         edited('"enp194s0np0"', '"enp1s0"'),
     ],
 )

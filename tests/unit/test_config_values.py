@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strixd import config
-from strixd.config import checks
+from strixd.config import checks, machine
 from strixd.decode import Check
 from strixd.errors import ConfigError
 from tests.cluster_file import cluster_file
@@ -32,7 +32,9 @@ CHECKS = [
     "vllm_argument",
     "variable",
 ]
+MACHINE_CHECKS = ["ssh_key", "time_zone", "repository", "serial", "disk"]
 
+KEY = "AAAAC3NzaC1lZDI1NTE5AAAAINh0ZXN0dGVzdHRlc3R0ZXN0dGVzdHRlc3R0ZXN0dGVz"
 GOOD = {
     "cluster.name": ['"a"', '"halo-2"', f'"{"a" * 32}"'],
     "cluster.ray-port": ["1", "65535"],
@@ -57,6 +59,12 @@ GOOD = {
     "model.folder": ['"/srv/models/"'],
     "model.tensor-parallel": ["0", "1", "2"],
     "metrics.listen": ['""', '"127.0.0.1:9101"', '"[::1]:9101"'],
+    "install.ssh-keys": ["[]", f'["ssh-ed25519 {KEY}", "ssh-ed25519 {KEY} me @ the laptop"]'],
+    "install.time-zone": ['"Etc/UTC"', '"Europe/Berlin"', '"America/Argentina/Buenos_Aires"', '"Etc/GMT+3"'],
+    "install.keyboard": ['"de"', '"us-intl"'],
+    "install.repository": ['""', '"https://mirror.example:8443/fedora/$releasever/os/"', '"http://[fd00::1]/x"'],
+    "node.serial": ['"PF4XYZ01"', '"5CD 123/A-7"', '"1"'],
+    "node.disk": ['"nvme-WD_BLACK_SN850X_4TB_24123A800001"', '"wwn-0x5002538f00000000"', '"scsi-0QEMU_HARDDISK:1"'],
     "node.name": ['"halo-1.lan"', '"1a"', f'"{"a" * 63}"'],
     "node.address": ['"192.168.100.1/30"'],
     "node.gpus": ["1", "8"],
@@ -115,6 +123,25 @@ BAD = {
         '"::1:9101"',
         '"[1.2.3.4]:1"',
     ],
+    "install.ssh-keys": [
+        f'"ssh-ed25519 {KEY}"',
+        '["ssh-ed25519 AAAA"]',
+        f'["ssh-rsa {KEY}"]',
+        f'["ssh-ed25519 {KEY}!"]',
+        f'["ssh-ed25519 {KEY} a\\"b"]',
+        f'["command=x ssh-ed25519 {KEY}"]',
+    ],
+    "install.time-zone": ['"CET+1 "', '"europe/berlin"', '"../etc"', '""'],
+    "install.keyboard": ['"DE"', '"us intl"', '""'],
+    "install.repository": [
+        '"file:///mnt"',
+        '"https://"',
+        '"https://me:secret@mirror.example/"',
+        '"https://a b"',
+        '"x"',
+    ],
+    "node.serial": ['""', '"Default string"', '"To Be Filled By O.E.M."', '"a|b"', '"a\'b"', '" a"'],
+    "node.disk": ['""', '"/dev/disk/by-id/nvme-X_1234"', '"nvme-X_1234-part1"', '"nvme0n1"', '"nvme-$(x)"'],
     "node.name": ['""', '"a_b"', '"-a"', '"a..b"', '"10.0.0.1"', f'"{"a" * 64}"', f'"{"a." * 40}a"'],
     "node.address": [
         '"192.168.100.1"',
@@ -240,7 +267,15 @@ def test_how_many_nodes(nodes: int, good: bool) -> None:
         assert complaints(text) == ("FILE:4: node: a cluster has 2 to 64 nodes, and this file has 65",)
 
 
-@pytest.mark.parametrize("check", [getattr(checks, name) for name in CHECKS])
+@pytest.mark.parametrize(
+    "check", [getattr(checks, name) for name in CHECKS] + [getattr(machine, name) for name in MACHINE_CHECKS]
+)
 @given(value=st.text() | st.text("abz01:./%[]@-= ,", max_size=20))
 def test_a_check_answers_any_text_with_one_line_or_nothing(check: Check, value: str) -> None:
     assert len(check(value).splitlines()) <= 1
+
+
+def test_a_private_key_is_not_repeated_to_whoever_reads_the_complaint() -> None:
+    (found,) = complaints(file_with("install.ssh-keys", '["-----BEGIN OPENSSH PRIVATE KEY-----\\nb3BlbnNzaC1rZXk"]'))
+    assert "install.ssh-keys[1]: this is a private key" in found
+    assert "b3Blbn" not in found

@@ -79,8 +79,9 @@ SECTIONS = {
     "image": ["reference", "devices", "environment"],
     "model": ["port", "listen", "arguments", "folder", "tensor-parallel"],
     "metrics": ["listen"],
+    "install": ["ssh-keys", "time-zone", "keyboard", "repository"],
 }
-NODE_KEYS = ["name", "role", "address", "interface", "mac", "driver", "gpus", "nmae"]
+NODE_KEYS = ["name", "role", "address", "interface", "mac", "driver", "gpus", "serial", "disk", "nmae"]
 
 
 def toml(value: object) -> str:

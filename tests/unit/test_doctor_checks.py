@@ -11,7 +11,7 @@ from doctor_cases import CASES
 from doctor_faults import asleep, missing, with_desktop
 from doctor_host import DRM, PORT, Fault, Laid
 
-from strixd.doctor.checks import CHECKS
+from strixd.doctor.checks import CHECKS, FIRST_INSTALL
 from strixd.doctor.finding import LAYERS, exit_status
 from strixd.doctor.read.table import READERS
 
@@ -120,10 +120,10 @@ def test_what_a_program_does_not_tell_is_unknown_and_never_ok(laid: Laid, progra
     assert all(program in each.read for each in changed if program != "rpm" or how != "fails")
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
+@pytest.mark.parametrize("check", FIRST_INSTALL, ids=lambda check: check.name)
 def test_a_judge_gets_what_the_readers_bring(check: object) -> None:
     """Facts are found by name, so their types are compared here."""
-    judge = next(each.judge for each in CHECKS if each is check)
+    judge = next(each.judge for each in FIRST_INSTALL if each is check)
     for name, kind in get_type_hints(judge).items():
         if name != "return":
             assert get_type_hints(READERS[name].read)["return"] == kind, name
@@ -136,7 +136,7 @@ def test_the_readers_get_what_other_readers_bring() -> None:
 
 
 def test_checks_have_names_of_their_own_and_places_for_all_layers() -> None:
-    names = [check.name for check in CHECKS]
+    names = [check.name for check in FIRST_INSTALL]
     assert len(set(names)) == len(names)
-    assert {check.layer for check in CHECKS} <= set(LAYERS)
+    assert {check.layer for check in FIRST_INSTALL} <= set(LAYERS)
     assert max(reader.within for reader in READERS.values()) < 9

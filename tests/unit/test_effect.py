@@ -10,8 +10,9 @@ import pytest
 
 from strixd.errors import Rejected
 from strixd.host.effects import Sysfs
+from strixd.kernelpolicy import Policy
 from strixd.ports import Effects, Gpu, Host
-from strixd.resources.cmdline import Cmdline, Policy, desired_arguments
+from strixd.resources.cmdline import Cmdline, desired_arguments
 from strixd.resources.effect import GIB, MIB, Expected, facts, shortfalls, size
 from strixd.sim import World, simulated_host
 

@@ -212,6 +212,8 @@ WRONG = {
     "no time": b'{"members": []}\n',
     "a member without a name": b'{"at": 1, "members": [{}]}\n',
     "a member that is a word": b'{"at": 1, "members": ["halo1"]}\n',
+    "an endless number": b'{"at": 1, "members": [{"name": "halo1", "address": "", "alive": true, "gpus": Infinity}]}\n',
+    "a great number": b'{"at": ' + b"9" * 400 + b', "members": []}\n',
     "not text": b"\xff\xfe\n",
     "too deep": b"[" * 200_000 + b"\n",
     "too long": b"x" * (LINE_BYTES + 1),
@@ -234,6 +236,20 @@ def test_nonsense_is_dropped_with_a_line(tmp_path: Path, text: bytes, caplog: py
         play(tmp_path, script)
     assert len(caplog.records) == 1
     assert "The probe of the Ray container is dropped" in caplog.text
+
+
+def test_what_another_node_says_is_short_and_on_one_line(tmp_path: Path) -> None:
+    record = {"digest": "d", "version": "1\n\x1b[2J", "rdma": "x" * 1001, "ranks": 2}
+
+    async def script(bench: Bench) -> None:
+        probe = await bench.probe()
+        await probe.say(members=[{**NODE, "record": record}])
+        await bench.wakes_again()
+        report = await bench.ray.report()
+        assert report
+        assert report.members[0].record == {"digest": "d", "ranks": "2"}
+
+    play(tmp_path, script)
 
 
 def test_a_silent_probe_is_no_probe(tmp_path: Path) -> None:

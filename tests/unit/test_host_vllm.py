@@ -44,6 +44,7 @@ class Vllm(ThreadingHTTPServer):
         self.mode = "answer"
         self.running, self.waiting, self.cache, self.made = 0, 0, 0.0, 10
         self.first, self.reading = 0, 0  # of those, requests that have no first token yet
+        self.left = 0  # clients that have gone after theirs: vLLM counts them nowhere
         self.generates = False  # requests of others make tokens
         self.metrics = True
         self.asked: list[dict[str, object]] = []
@@ -64,7 +65,7 @@ class Api(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/metrics" and self.server.metrics:
             self.server.made += self.server.generates
-            self.server.first = self.server.running + self.server.waiting - self.server.reading
+            self.server.first = self.server.running + self.server.waiting - self.server.reading + self.server.left
             return self.reply(200, METRICS.format_map(vars(self.server)).encode())
         return self.reply(200 if self.path == "/health" else 404, b"")
 
@@ -324,6 +325,24 @@ def test_a_prompt_that_is_read_has_longer(server: Vllm) -> None:
     play(server.served, script)
 
 
+@pytest.mark.parametrize("while_read", [False, True], ids=["before", "while it is read"])
+def test_a_prompt_is_given_its_time_although_a_client_has_left(server: Vllm, *, while_read: bool) -> None:
+    async def script(watcher: Watcher) -> None:
+        await watcher.see(answers)
+        server.mode, server.running, server.generates = "hang", 2, True
+        await asyncio.sleep(0.2)
+        server.running, server.reading = 2 + while_read, int(while_read)
+        await asyncio.sleep(0.2)
+        server.running, server.left = server.running - 1, 1
+        await asyncio.sleep(0.2)
+        server.running, server.reading, server.generates = 2, 1, False
+        await asyncio.sleep(2 * PACE.patience)
+        assert not (await watcher.api.look(watcher.served)).error
+        await watcher.see(failed)
+
+    play(server.served, script)
+
+
 def test_a_row_of_failures_begins_with_what_the_first_has_seen(server: Vllm) -> None:
     async def script(watcher: Watcher) -> None:
         first = await watcher.see(answers)
@@ -421,6 +440,20 @@ def test_a_server_without_metrics_is_asked(server: Vllm) -> None:
     play(server.served, script)
 
 
+def test_a_server_without_metrics_has_the_time_of_a_long_prompt(server: Vllm) -> None:
+    """Others may be before strixd's own completion, and no counter tells."""
+
+    async def script(watcher: Watcher) -> None:
+        await watcher.see(answers)
+        server.mode = "hang"
+        await asyncio.sleep(PACE.ask + 2 * PACE.completion)
+        assert not (await watcher.api.look(watcher.served)).error
+        assert (await watcher.see(failed)).error == f"no completion within {PACE.reading:g} s"
+
+    server.metrics = False
+    play(server.served, script)
+
+
 def test_an_answer_belongs_to_its_run(server: Vllm) -> None:
     async def script(watcher: Watcher) -> None:
         await watcher.see(answers)
@@ -461,9 +494,19 @@ def test_the_key_is_read_from_its_file(server: Vllm, tmp_path: Path) -> None:
 def test_metrics() -> None:
     text = METRICS.format(running=2.0, waiting=1.0, cache=0.25, made=7.0, first=3)
     progress = (("generation_tokens_total", 12.0), ("kv_cache_usage_perc", 0.25))
-    assert read_load(text.encode()) == Load(3, 0, progress, proven=True)
+    assert read_load(text.encode()) == Load(3, 3, 0, progress, proven=True)
     assert read_load(b"process_start_time_seconds 1\n") is None
-    assert read_load(b"vllm:num_requests_running 0.0\nvllm:generation_tokens_total x\n") == Load(0, 0, (), proven=False)
+    assert read_load(b"vllm:num_requests_running 0.0\nvllm:generation_tokens_total x\n") == Load(
+        0, 0, 0, (), proven=False
+    )
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf"])
+def test_what_is_no_number_is_no_news(value: str) -> None:
+    text = METRICS.format(running=value, waiting=value, cache=value, made=value, first=value).encode()
+    load = read_load(text)
+    assert load == read_load(text)
+    assert load == Load(0, 0, 0, (("generation_tokens_total", 5.0), ("kv_cache_usage_perc", 0.0)), proven=True)
 
 
 def test_metrics_are_read_cheaply() -> None:
@@ -477,6 +520,8 @@ def test_metrics_are_read_cheaply() -> None:
 
 def test_bodies() -> None:
     assert [tokens(text) for text in (b"", b"{}", b"[]", b'{"usage": {"completion_tokens": 3}}')] == [0, 0, 0, 3]
+    endless = b'{"usage": {"completion_tokens": Infinity}}'
+    assert [tokens(text) for text in (endless, endless.replace(b"Infinity", b"NaN"))] == [0, 0]
     assert complaint(b'{"error": {"message": "a\\nb"}}') == "a"
     assert complaint(b'{"message": "old"}') == "old"
     assert complaint(b"<html>\nx") == "<html>"

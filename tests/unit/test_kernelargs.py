@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from strixd import kernelargs as args
 from strixd.config import load
 from strixd.errors import ConfigError
+from strixd.kernelpolicy import Policy
 from strixd.resources import cmdline
 from tests.cluster_file import cluster_file
 
@@ -25,7 +26,7 @@ def _desired(case: dict[str, Any], tmp_path: Path) -> cmdline.Desired:
     file.write_text(cluster_file("\n".join(("[kernel]", *lines))))
     kernel = load(file).kernel
     return cmdline.desired_arguments(
-        cmdline.Policy(
+        Policy(
             iommu=kernel.iommu,
             gtt_pages=kernel.gtt_pages,
             gttsize_mib=kernel.gtt_mib if kernel.gttsize else 0,
@@ -99,7 +100,7 @@ WORD = st.sampled_from(
 
 @given(st.lists(WORD, max_size=8).map(" ".join), st.sampled_from(["pt", "off", "leave"]), st.booleans())
 def test_a_second_application_changes_no_byte(text: str, iommu: Any, realloc: bool) -> None:
-    desired = cmdline.desired_arguments(cmdline.Policy(iommu=iommu, gtt_pages=7, pci_realloc=realloc))
+    desired = cmdline.desired_arguments(Policy(iommu=iommu, gtt_pages=7, pci_realloc=realloc))
     once = cmdline.wanted(text, desired, ("pci:realloc", "iommu"))
     assert cmdline.wanted(once, desired, ("pci:realloc", "iommu")) == once
 
@@ -107,7 +108,7 @@ def test_a_second_application_changes_no_byte(text: str, iommu: Any, realloc: bo
 @given(st.lists(WORD, max_size=8).map(" ".join))
 def test_what_is_not_touched_keeps_its_order(text: str) -> None:
     touched = {"iommu", "amd_iommu", "pci", "ttm.pages_limit", "amdgpu.gttsize", "pcie_aspm"}
-    desired = cmdline.desired_arguments(cmdline.Policy(gtt_pages=7))
+    desired = cmdline.desired_arguments(Policy(gtt_pages=7))
     after = cmdline.wanted(text, desired, ())
     before_words, after_words = (args.parts(each) for each in (text, after))
     assert before_words[1] == after_words[1]
@@ -140,7 +141,7 @@ def test_a_change_is_carried_over_to_a_line_that_is_another_by_now(
 @given(st.lists(WORD, max_size=8, unique_by=args.key).map(" ".join), st.booleans())
 def test_there_and_back_on_a_line_with_one_more_word(text: str, realloc: bool) -> None:
     """As when a kernel is installed between a change and its undoing."""
-    desired = cmdline.desired_arguments(cmdline.Policy(gtt_pages=7, pci_realloc=realloc))
+    desired = cmdline.desired_arguments(Policy(gtt_pages=7, pci_realloc=realloc))
     after = cmdline.wanted(text, desired, ())
     back = args.carried(f"newer {after}", after, text)
     assert members(back) == members(f"newer {text}")

@@ -19,6 +19,7 @@ from strixd.engine import record
 from strixd.engine.settings import Settings
 from strixd.errors import Rejected, StrixdError, Unavailable
 from strixd.fabric import Fabric
+from strixd.kernelpolicy import Policy as KernelPolicy
 from strixd.ladder import Wanted
 from strixd.orders import Orders
 from strixd.plan import Resource, Step
@@ -123,7 +124,7 @@ def fenced() -> World:
 STARTS = (fresh, idle, lease, stale, saved, unplugged)
 
 
-KERNEL = cmdline.desired_arguments(cmdline.Policy(gtt_pages=32505856, gttsize_mib=126976, arguments=("quiet2=1",)))
+KERNEL = cmdline.desired_arguments(KernelPolicy(gtt_pages=32505856, gttsize_mib=126976, arguments=("quiet2=1",)))
 
 
 def by_hand() -> World:

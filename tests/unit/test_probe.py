@@ -316,7 +316,9 @@ def test_of_the_dead_one_is_shown_where_none_lives() -> None:
 
 
 def test_a_record_that_is_none() -> None:
-    assert [members.read_record(text) for text in (b"", b"[1]", b"\xff", b'{"a": "b"}')] == [{}, {}, {}, {"a": "b"}]
+    wrong = (b"", b"[1]", b"\xff", b'{"a": ' + b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}")
+    assert [members.read_record(text) for text in wrong] == [{}] * len(wrong)
+    assert members.read_record(b'{"a": "b"}') == {"a": "b"}
 
 
 def test_ages_and_what_is_measured_change_a_report_once() -> None:

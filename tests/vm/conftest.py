@@ -14,9 +14,9 @@ from tests.vm.machine import Machine, machine
 
 
 @pytest.fixture(scope="session")
-def vm(wheel: Path) -> Iterator[Machine]:
+def vm(packages: Path) -> Iterator[Machine]:
     if os.geteuid() != 0:
         pytest.fail("making the machine's disk needs root", pytrace=False)
     with machine() as made:
-        make_disk(made.disk, pieces(), wheel)
+        make_disk(made.disk, pieces(), packages)
         yield made

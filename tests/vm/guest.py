@@ -78,11 +78,11 @@ def boot_files(made: Pieces) -> Mapping[str, Path | str]:
     }
 
 
-def make_disk(disk: Disk, made: Pieces, wheel: Path) -> None:
+def make_disk(disk: Disk, made: Pieces, packages: Path) -> None:
     """The cached root is copied, since everything here is written into it."""
     root = disk.file.with_name("root")
     run(["cp", "--archive", made.root, root], timeout=300)
-    lay(root, wheel)
+    lay(root, packages)
     seed(root, HOST | _programs())
     shutil.copy(FILES / "strixd-vm-task.service", root / "etc/systemd/system")
     run(["chroot", root, "sh", "-ec", SETTLE])

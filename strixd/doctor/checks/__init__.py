@@ -1,6 +1,6 @@
 """The checks, layer by layer. Pure: a judge sees facts, and says what they mean."""
 
-from strixd.doctor.checks import cluster, container, daemon, firmware, host, kernel, network, rdma
+from strixd.doctor.checks import cluster, container, daemon, firmware, host, installation, kernel, network, rdma
 from strixd.doctor.finding import Check
 
 CHECKS: tuple[Check, ...] = (
@@ -13,3 +13,5 @@ CHECKS: tuple[Check, ...] = (
     *host.CHECKS,
     *cluster.CHECKS,
 )
+FIRST_INSTALL: tuple[Check, ...] = (*CHECKS, *installation.CHECKS)
+"""With those that are about what an installation leaves, and that no machine but Fedora's can prove."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from strixd.doctor.gather import Reader
-from strixd.doctor.read import container, firmware, host, kernel, network, settings
+from strixd.doctor.read import container, firmware, host, installation, kernel, network, settings
 
 READERS: Mapping[str, Reader] = {
     "links": Reader(settings.links),
@@ -37,5 +37,16 @@ READERS: Mapping[str, Reader] = {
     "rooms": Reader(host.rooms),
     "completion": Reader(host.completion, 8.0),
     "sleeping": Reader(host.sleeping),
+    "system": Reader(installation.system),
+    "policy": Reader(installation.policy),
+    "labels": Reader(installation.labels, 8.0),
+    "altered": Reader(installation.altered),
+    "enabled": Reader(installation.enabled),
+    "boot_tool": Reader(installation.boot_tool),
+    "first_boot": Reader(installation.first_boot),
+    "leavings": Reader(installation.leavings),
+    "zone": Reader(installation.zone),
+    "authorized": Reader(installation.authorized),
+    "measured": Reader(installation.measured),
 }
 """All of them are bounded by the longest time here, which leaves one second of ten for thinking and printing."""

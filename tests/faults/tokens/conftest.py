@@ -32,9 +32,9 @@ def bare_pair(lab: Lab) -> Iterator[Pair]:
 
 
 @pytest.fixture(scope="package")
-def cluster(bare_pair: Pair, wheel: Path) -> Cluster:
+def cluster(bare_pair: Pair, packages: Path) -> Cluster:
     """Started on both at once, and a first completion has come out."""
-    install(bare_pair, wheel)
+    install(bare_pair, packages)
     made = Cluster(bare_pair)
     for host in bare_pair:
         host.write("/var/lib/strixd/models/lab/middleware.py", MIDDLEWARE.read_text())

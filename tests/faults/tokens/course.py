@@ -5,7 +5,6 @@ Nothing is judged by an assertion halfway: one run of a fault takes minutes, so 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -60,7 +59,7 @@ def undergo(cluster: Cluster, fault: Fault, *, several: bool = False) -> Course:
 def incidents(cluster: Cluster, since: float) -> list[Told]:
     """Those that began after `since`, oldest first, as the head tells them; none when it does not."""
     with suppress(*AWAY):
-        told: list[Told] = json.loads(cluster.cli("incidents", "50", "--json", timeout=30).check().stdout)
+        told: list[Told] = cluster.ask("Incidents", count=50)["incidents"]
         return sorted((each for each in told if each["began"] >= since), key=lambda each: float(each["began"]))
     return []
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from strixd.errors import StrixdError
 from tests.e2e.cluster import Cluster
 from tests.lab.host import NotUp
 from tests.lab.shell import CommandFailed
 
-AWAY = (NotUp, CommandFailed, TimeoutError, AssertionError, OSError, ValueError, LookupError)
+AWAY = (StrixdError, NotUp, CommandFailed, TimeoutError, AssertionError, OSError, ValueError, LookupError)
 """What an act upon a cluster in trouble, or a look at it, may meet."""
 
 Act = Callable[[Cluster], object]

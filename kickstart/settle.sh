@@ -1,0 +1,30 @@
+#!/bin/bash
+# %post, in the new system: strixd's file, its start at boot, and nothing secret left in what the installer wrote down.
+# The argument is for tests: a root to work below.
+set -euo pipefail
+root=${1-}
+models=@@MODELS@@
+
+install -d -m 755 "$root/etc/strixd"
+# Calls for strixd-firstboot, which says what the node waits for until it is ready for the first time.
+install -d -m 700 "$root/var/lib/strixd/install"
+cat > "$root/etc/strixd/cluster.toml" <<'CLUSTER_TOML'
+@@CLUSTER_TOML@@
+CLUSTER_TOML
+chmod 644 "$root/etc/strixd/cluster.toml"
+# What was written from outside has the labels of the installer.
+for place in "$root/etc/strixd" "$root/var/lib/strixd" "$root$models"; do
+    [ ! -e "$place" ] || ! command -v restorecon > /dev/null || restorecon -RF "$place"
+done
+
+# As the preset of a package would not: a machine that was installed by this file is meant to be a node.
+systemctl ${root:+"--root=$root"} enable strixd.socket strixd.service strixd-load.service strixd-firstboot.service
+
+# The key came by file; should it have found its way into a log all the same, that log goes. It is read as a file of
+# patterns, so that it stands in no command line.
+if [ -s "$root/etc/strixd/cluster.key" ]; then
+    for place in "$root/var/log" "$root/root"; do
+        { grep -rlIF -f "$root/etc/strixd/cluster.key" "$place" 2> /dev/null || :; } | xargs -rd '\n' rm -f --
+    done
+fi
+rm -f "$root/root/original-ks.cfg"

@@ -1,0 +1,7 @@
+"""python3 -m strixd.media"""
+
+import sys
+
+from strixd.media import main
+
+sys.exit(main())

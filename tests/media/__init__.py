@@ -1,0 +1,1 @@
+"""strixd-media: its kickstarts and its media."""
