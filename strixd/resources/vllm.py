@@ -211,9 +211,8 @@ def _loading(name: str, desired: Desired, observed: Observed) -> Plan:
 
 
 def _begin_anew(unit: Unit, why: str) -> tuple[Step, ...]:
-    """Of a run that is there and hangs; one that has ended has left nothing to look at but its last words. The next
-    pass starts the new one, when no rank of this one is left."""
-    return (workload.Gather(unit.name, why), workload.Stop(unit.name, why))
+    """Of a run that is there and hangs. The next pass starts the new one, when no rank of this one is left."""
+    return (*workload.gather(unit, why), workload.Stop(unit.name, why))
 
 
 def _stalled(observed: Observed) -> str:
