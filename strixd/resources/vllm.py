@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from strixd import workload
+from strixd.elapsed import elapsed, later
 from strixd.fabric import LINKS, Fabric, Pick, pick
 from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
@@ -185,13 +186,13 @@ MODEL = "\0model"
 
 def _serving(name: str, desired: Desired, observed: Observed) -> Plan:
     answer, unit = observed.answer, observed.unit
-    if answer.at > answer.failed_at:
+    if answer.at and not answer.error:
         fact = f"{desired.model} answers at {desired.url}: a completion came out in {answer.seconds:.2f} s"
         return Plan(name, facts=(fact,))
     if not answer.proven:
         return _loading(name, desired, observed)
     why = f"{desired.model} has stopped answering: {answer.error}"
-    steps = _begin_anew(unit, why) if answer.failed_at - answer.failing >= FAILING else ()
+    steps = _begin_anew(unit, why) if elapsed(answer.failing, answer.failed_at) >= FAILING else ()
     return Plan(name, steps, "held" if steps else "waiting", why, "strixd-cli logs vllm", calm=CALM)
 
 
@@ -213,14 +214,15 @@ def _begin_anew(unit: Unit, why: str) -> tuple[Step, ...]:
 
 def _stalled(observed: Observed) -> str:
     """Why the start will not come to an end, "" while it may."""
-    answer, progress, now = observed.answer, observed.progress, observed.now
-    if answer.heard_at and answer.error.startswith("HTTP") and answer.failed_at - answer.heard_at > UNPROVEN:
+    answer, progress = observed.answer, observed.progress
+    unproven = elapsed(answer.heard_at, answer.failed_at) if answer.heard_at else 0.0
+    if answer.error.startswith("HTTP") and unproven > UNPROVEN:
         return answer.error
     if progress is None:
         return ""
-    if now - max(progress.moved, progress.worked) > STILL:
+    if min(progress.still, progress.idle) > STILL:
         return f"for {STILL:.0f} s it has written nothing, grown no file and used no processor"
-    if now - progress.moved > ONLY_WORKS:
+    if progress.still > ONLY_WORKS:
         return f"for {ONLY_WORKS / 60:.0f} min it has written nothing and grown no file, though it uses the processor"
     return ""
 
@@ -233,7 +235,7 @@ def _down(name: str, desired: Desired, observed: Observed) -> Plan:
     unit = observed.unit
     how = workload.ended(unit)
     permanent = _permanent(unit, observed.words)
-    if permanent and unit.since >= desired.retry_after:
+    if permanent and not later(desired.retry_after, unit.since, observed.now):
         hint = "strixd-cli logs vllm; then strixd-cli serve with other words"
         return Plan(name, condition="stuck", why=f"vllm {how}: {permanent}", hint=hint, facts=observed.words[-2:])
     why = f"{unit.name} {how}" if how else f"{unit.name} is not running"

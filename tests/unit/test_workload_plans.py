@@ -333,15 +333,15 @@ def test_a_server_that_goes_on_failing_is_stopped_and_started(answer: Answer, ac
 @pytest.mark.parametrize(
     ("progress", "answer", "acts"),
     [
-        (Progress(moved=900.0, worked=900.0), Answer(), False),
-        (Progress(moved=900.0, worked=999.0), Answer(), False),
-        (Progress(moved=999.0, worked=100.0), Answer(), False),
-        (Progress(moved=870.0, worked=870.0), Answer(), True),  # nothing at all for more than two minutes
-        (Progress(moved=999.0 - 3599.0, worked=999.0), Answer(), False),  # compiles
-        (Progress(moved=999.0 - 3601.0, worked=999.0), Answer(), True),
-        (Progress(999.0, 999.0), Answer(failed_at=990.0, error="HTTP 500 to a completion", heard_at=950.0), False),
-        (Progress(999.0, 999.0), Answer(failed_at=999.0, error="HTTP 500 to a completion", heard_at=900.0), True),
-        (Progress(999.0, 999.0), Answer(failed_at=999.0, error="no completion within 20 s", heard_at=900.0), False),
+        (Progress(still=100.0, idle=100.0), Answer(), False),
+        (Progress(still=100.0, idle=1.0), Answer(), False),
+        (Progress(still=1.0, idle=900.0), Answer(), False),
+        (Progress(still=130.0, idle=130.0), Answer(), True),  # nothing at all for more than two minutes
+        (Progress(still=3599.0, idle=1.0), Answer(), False),  # compiles
+        (Progress(still=3601.0, idle=1.0), Answer(), True),
+        (Progress(1.0, 1.0), Answer(failed_at=990.0, error="HTTP 500 to a completion", heard_at=950.0), False),
+        (Progress(1.0, 1.0), Answer(failed_at=999.0, error="HTTP 500 to a completion", heard_at=900.0), True),
+        (Progress(1.0, 1.0), Answer(failed_at=999.0, error="no completion within 20 s", heard_at=900.0), False),
     ],
 )
 def test_a_start_has_as_long_as_it_makes_progress(progress: Progress, answer: Answer, acts: bool) -> None:
