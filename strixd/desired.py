@@ -222,9 +222,9 @@ def _ray_start(config: Config, node: Node) -> tuple[str, ...]:
 
 
 def _vllm(config: Config, node: Node, orders: Orders, fabric: Fabric) -> vllm.Desired:
-    model = orders.served
+    model = orders.model
     return vllm.Desired(
-        container=_vllm_container(config, node, orders) if model else None,
+        container=_vllm_container(config, node, orders) if orders.served else None,
         model=model,
         local=f"{config.model.folder}/{model}",
         path=f"/models/{model}",

@@ -46,8 +46,8 @@ PERMANENT = (
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """`container` None: nothing shall be served. `local`: the model's folder on this host, should it exist there;
-    `path`: the same in the container. `retry_after` as in resources/ray.py."""
+    """`container` None: nothing shall be served, though `model` may be ordered. `local`: its folder on this host,
+    should it exist there; `path`: the same in the container. `retry_after` as in resources/ray.py."""
 
     container: Container | None
     model: str
@@ -95,11 +95,11 @@ class Vllm:
     async def observe(self, host: Host, desired: Desired) -> Observed:
         unit = await host.units.read(f"{NAME}.service")
         draining = await drain.observe(host, desired.drain, unit)
-        running = unit.active == "active" and desired.container is not None and not draining.since
+        running = unit.active == "active" and bool(desired.model) and draining.asked is None
         served = Served(desired.url, desired.model, unit.invocation, desired.api_key) if running else None
         devices = desired.container.devices if desired.container else ()
         seen = await host.files.present((*devices, desired.local))
-        remote = bool(desired.model) and desired.local not in seen and not running
+        remote = desired.container is not None and desired.local not in seen and not running
         answer = await host.model.look(served)
         return Observed(
             pick=pick(desired.fabric, await host.links.read(), management=desired.management),
@@ -111,7 +111,7 @@ class Vllm:
             api_key=bool(await fingerprint(host.files, desired.api_key)),
             answer=answer,
             now=host.now(),
-            draining=draining,
+            draining=replace(draining, requests=drain.requests(answer)),
             refusal=await host.hub.refusal(desired.model) if remote else "",
             words=await host.journal.last(unit.name, unit.invocation, 40) if _over(unit) else (),
             progress=await _progress(host, desired, unit) if running and not answer.proven else None,
@@ -124,7 +124,7 @@ class Vllm:
 
     def _plan(self, desired: Desired, observed: Observed) -> Plan:
         unit = observed.unit
-        if ending := drain.plan(self.name, desired.drain, observed.draining, unit, observed.now):
+        if ending := drain.plan(self.name, desired.drain, observed.draining, unit):
             return ending
         if desired.container is None:
             path = f"{FOLDER}/{NAME}.container"
@@ -156,7 +156,7 @@ def _changed(name: str, desired: Desired, observed: Observed, container: Contain
     if unit.active == "active" and answer.proven:
         return drain.begin(name, desired.drain, observed.draining, unit, why)
     if unit.active == "active" and not answer.failed_at:
-        return Plan(name, condition="waiting", why=f"{why}; the server has not been asked yet whether it answers")
+        return Plan(name, condition="waiting", why=f"{why}; {drain.UNASKED}")
     steps = workload.replace(container, before=observed.text, unit=unit, why=why)
     return Plan(name, steps[:-1] if unit.active in workload.UP else steps)
 

@@ -88,3 +88,16 @@ async def test_an_image_is_fetched_once_for_each_reason(jump: float) -> None:
         await node.answers(seconds=300)
         await node.world.clock.sleep(HOUR)
         assert starts(node.world, IMAGE) - before <= 3
+
+
+@pytest.mark.parametrize("jump", [*JUMPS, 200.0])
+@virtual
+async def test_a_drain_has_its_time(jump: float) -> None:
+    async with serving() as node:
+        node.world.serving.running = 30.0
+        assert node.engine
+        await node.engine.drain("uid 0: drain")
+        await node.world.clock.sleep(5)
+        setting(node.world.clock, jump)
+        assert 20 < await node.until(lambda status: status.phase == "drained", seconds=60) < 40
+        assert not [call for call in node.world.calls.writes if (call.method, call.args) == ("stop", (VLLM,))]

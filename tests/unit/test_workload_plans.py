@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
 from strixd.fabric import Fabric, Pick
 from strixd.occupied import AGAIN, Seat, conflicts, who
-from strixd.plan import Condition, Plan
+from strixd.plan import Condition, Plan, Step
 from strixd.ports import Answer, Card, Holder, Link, Member, Progress, RayReport, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import drain, image, members, ray, vllm
 from strixd.resources.publish import Publish
+from strixd.sim import World, simulated_host
+from strixd.sim.world import VLLM
 from strixd.workload import Gather, Start, Stop, WriteUnit
 
 HEAD = members.Peer("halo1", "head", "10.0.0.1", 1)
@@ -390,29 +393,56 @@ def test_a_new_order_tries_again_what_was_given_up() -> None:
 RUNS = drain.Observed(engine=True)
 
 
-def draining(seen: drain.Observed, *, now: float = 20.0, seconds: int = 60, drained: bool = True) -> Plan:
+def draining(seen: drain.Observed, *, seconds: int = 60, drained: bool = True) -> Plan:
     order = drain.Desired(seconds, drained, restart="i0")
     desired = replace(served(), container=None, model="", drain=order) if drained else replace(served(), drain=order)
-    return vllm.Vllm().plan(desired, watched(served(), draining=seen, now=now))
+    return vllm.Vllm().plan(desired, watched(served(), draining=seen))
 
 
 def test_a_drain_lets_the_engine_finish_and_ends_it_when_time_is_over() -> None:
     assert draining(RUNS).steps == (drain.Interrupt("strixd-vllm.service", "i1"),)
-    asked = replace(RUNS, since=21.0)
-    waiting = draining(asked, now=41.0)
+    asked = replace(RUNS, asked=61.0)
+    waiting = draining(replace(RUNS, asked=20.0))
     assert (waiting.condition, waiting.steps) == ("waiting", ())
     assert "40 s" in waiting.why
-    (late,) = draining(asked, now=82.0).steps
+    (late,) = draining(asked).steps
     assert isinstance(late, drain.End)
     assert "after 60 s" in late.cut
-    (idle,) = draining(replace(asked, engine=False), now=82.0).steps
+    (idle,) = draining(replace(asked, engine=False)).steps
     assert isinstance(idle, drain.End)
     assert idle.cut == "", "its engine had finished, the server only takes long to end"
 
 
-def test_a_drain_after_the_clock_was_set_back_waits_for_no_other_century() -> None:
-    (step,) = draining(replace(RUNS, since=21.0), now=20.0).steps
-    assert isinstance(step, drain.End)
+@pytest.mark.parametrize("drained", [True, False])
+@pytest.mark.parametrize(
+    ("answer", "steps"),
+    [
+        (Answer(), ()),  # strixd has just started: not asked yet
+        (Answer(failed_at=9.0, error="no completion: connection refused"), (drain.End(VLLM, "i1", ""),)),
+        (Answer(failed_at=9.0, error="no completion within 20 s", heard_at=3.0), (drain.Interrupt(VLLM, "i1"),)),
+        (Answer(failed_at=9.0, error="connection refused", proven=True), (drain.Interrupt(VLLM, "i1"),)),
+    ],
+)
+def test_only_a_server_that_listens_can_have_requests(answer: Answer, steps: tuple[Step, ...], drained: bool) -> None:
+    order = drain.Desired(60, drained, restart="i1")
+    desired = replace(served(), drain=order, **({"container": None} if drained else {}))  # type: ignore[arg-type]
+    seen = replace(RUNS, requests=drain.requests(answer))
+    plan = vllm.Vllm().plan(desired, watched(served(), draining=seen))
+    assert (plan.condition, plan.steps) == ("waiting", steps)
+
+
+@pytest.mark.parametrize("mark", ["i1", "i1 soon", "i1 1795968470.25", "i0 90.0"])
+def test_a_mark_that_is_not_of_this_run_and_boot_is_none(mark: str) -> None:
+    """Among them one of a strixd that wrote times of the day."""
+    assert asyncio.run(_marked(mark)).asked is None
+    assert asyncio.run(_marked("i1 90.0")).asked == pytest.approx(10.0, abs=1.0)
+
+
+async def _marked(text: str) -> drain.Observed:
+    world = World()
+    world.disk.put(drain.MARK, text, 0o644)
+    unit = Unit(VLLM, loaded=True, active="active", invocation="i1")
+    return await drain.observe(simulated_host(world), drain.Desired(60), unit)
 
 
 @pytest.mark.parametrize(("seen", "seconds"), [(drain.Observed(), 60), (RUNS, 0)])
@@ -433,7 +463,7 @@ def test_drained_is_ok_and_leaves_no_unit() -> None:
 
 
 def test_a_run_that_was_asked_to_end_is_not_served_by_an_undrain() -> None:
-    plan = draining(replace(RUNS, since=15.0), drained=False)
+    plan = draining(replace(RUNS, asked=5.0), drained=False)
     assert (plan.condition, plan.steps) == ("waiting", ())
     assert "has not ended yet" in plan.why
 
