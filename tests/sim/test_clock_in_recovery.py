@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+
 import pytest
 
+from strixd.api.follow import Reply, until_answering, until_drained, until_restarted, until_undrained
+from strixd.api.parameters import Again, Nothing, Ordered
 from strixd.sim.world import IMAGE, RAY, VLLM
 from tests.sim.node import MODEL, answering, living, serving, starts, virtual, world
 from tests.sim.test_clock_set import HOUR, setting
@@ -101,3 +106,29 @@ async def test_a_drain_has_its_time(jump: float) -> None:
         setting(node.world.clock, jump)
         assert 20 < await node.until(lambda status: status.phase == "drained", seconds=60) < 40
         assert not [call for call in node.world.calls.writes if (call.method, call.args) == ("stop", (VLLM,))]
+
+
+@pytest.mark.parametrize("jump", JUMPS)
+@pytest.mark.parametrize("order", ["serve", "drain", "undrain", "restart"])
+@virtual
+async def test_an_order_is_followed_to_its_end(order: str, jump: float) -> None:
+    async with serving() as node:
+        engine = node.engine
+        assert engine
+        if order == "undrain":
+            await engine.drain("uid 0: drain")
+            await node.until(lambda status: status.phase == "drained", seconds=120)
+        setting(node.world.clock, jump)
+        ways: dict[str, tuple[Callable[..., Awaitable[None]], AsyncIterator[Reply]]] = {
+            "serve": (partial(engine.serve, "strixd/other", ()), until_answering(engine, Ordered("strixd/other"))),
+            "drain": (engine.drain, until_drained(engine, Nothing())),
+            "undrain": (engine.undrain, until_undrained(engine, Nothing())),
+            "restart": (partial(engine.restart, "vllm"), until_restarted(engine, Again("vllm"))),
+        }
+        give, follow = ways[order]
+        before = starts(node.world, VLLM)
+        await give(by="uid 0")
+        said = [reply async for reply, _ in follow]
+        assert said[-1]["done"]
+        assert starts(node.world, VLLM) - before == (order != "drain")
+        assert answering(node.status) == (order != "drain")
