@@ -181,7 +181,7 @@ def _incident(incident: View | None, now: float) -> Iterator[str]:
     began, ended = incident["began"], incident["ended"]
     state = f"over after {ago(ended - began)}" if ended else f"for {ago(now - began)} now"
     yield from _labelled("incident", [f"{incident['resource']}: {incident['cause']}", f"{when(began, now)}, {state}"])
-    moments = (f"{moment['name']} +{moment['at'] - began:.1f} s" for moment in incident["moments"])
+    moments = (f"{moment['name']} +{max(0.0, moment['at'] - began):.1f} s" for moment in incident["moments"])
     if told := ", ".join(moments):
         yield " " * _LABEL + told
 
