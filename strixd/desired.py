@@ -225,11 +225,12 @@ def _ray_start(config: Config, node: Node) -> tuple[str, ...]:
 
 
 def _vllm(config: Config, node: Node, orders: Orders, fabric: Fabric) -> vllm.Desired:
-    model = orders.served
+    model = orders.model
     return vllm.Desired(
-        container=_vllm_container(config, node, orders) if model else None,
+        container=_vllm_container(config, node, orders) if orders.served else None,
         model=model,
         local=f"{config.model.folder}/{model}",
+        cached=f"{config.model.folder}/hub/models--{model.replace('/', '--')}/refs",
         path=f"/models/{model}",
         url=api_url(config),
         listen=occupied.Seat(config.model.listen, config.model.port, "[model] port"),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from strixd.elapsed import elapsed
 from strixd.ports.hardware import WINDOW, Card, RdmaPort
 
 Kind = Literal["roce", "infiniband", "thunderbolt", "ethernet"]
@@ -83,7 +84,7 @@ def judge(wanted: Wanted, card: Card, now: float) -> Verdict:
     if tcp.why:
         hint = f"check the cable and the other end; ethtool {card.interface}"
         return Verdict(kind, rdma, tcp, "blocked", tcp.why, hint)
-    if rdma.why and _may_come(wanted, card) and 0 <= now - card.since < GRACE:
+    if rdma.why and _may_come(wanted, card) and elapsed(card.since, now) < GRACE:
         then = f"when it does not come within {GRACE:.0f} s, TCP is taken, {COST}"
         why = f"RDMA is not there: {rdma.why}; {then if wanted.allow_tcp else f'it has {GRACE:.0f} s to come'}"
         return Verdict(kind, rdma, tcp, "waiting", why, rdma.hint)

@@ -82,6 +82,7 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
             hub=HuggingFace(),
             listeners=KernelListeners(),
             now=time.time,
+            steady=time.monotonic,
             sleep=asyncio.sleep,
             watch=watch,
         )

@@ -46,7 +46,8 @@ class Plan:
     changed anything. `calm`: seconds for which all that it needs must have been ok before the steps are taken: they
     may be for the echo of what is mended already. `again`: seconds until one must look again, 0 when the end of it
     gives a sign or can wait. `echo`: what is amiss follows from the end of a workload or from a start of ours, so it
-    explains no incident."""
+    explains no incident. `hopeless`: what the steps do has failed in a way that it gets over only if it ever worked:
+    they are taken when the model has answered under the same wish, else `why` is for a person."""
 
     resource: str
     steps: tuple[Step, ...] = ()
@@ -59,6 +60,7 @@ class Plan:
     calm: float = 0.0
     again: float = 0.0
     echo: bool = False
+    hopeless: bool = False
 
 
 D = TypeVar("D", contravariant=True)

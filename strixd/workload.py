@@ -159,6 +159,15 @@ async def _run_to_end(host: Host, name: str) -> str:
     return f"{name} has not ended within {EVIDENCE_WITHIN:g} s"
 
 
+async def last_words(host: Host, unit: Unit, count: int) -> tuple[str, ...]:
+    """Lines that its last run wrote at its end; none where the journal cannot be read: that keeps no workload down."""
+    try:
+        return await host.journal.last(unit.name, unit.invocation, count)
+    except StrixdError as error:
+        logger.debug("Without the last words of %s: %s", unit.name, error)
+        return ()
+
+
 KILLED = "killed by signal"
 SIGNALLED = 128  # podman's exit status for a container whose process died of a signal, plus its number
 UP = ("active", "activating", "reloading")

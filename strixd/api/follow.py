@@ -14,6 +14,7 @@ from strixd.api.parameters import Again, Awaited, Nothing, Ordered
 from strixd.api.progress import Journey, Progress, advance
 from strixd.api.wire import Message
 from strixd.decode import camel
+from strixd.elapsed import later
 from strixd.engine.door import Door
 from strixd.engine.incident import PATH
 from strixd.engine.status import ModelView, Status
@@ -43,33 +44,33 @@ def told(progress: Progress | Told) -> Message:
 
 
 async def until_answering(door: Door, ordered: Ordered) -> AsyncIterator[Reply]:
-    async for reply in _travel(door, Journey(ordered.model, door.ordered())):
+    async for reply in _travel(door, Journey(ordered.model)):
         yield reply
 
 
 async def until_drained(door: Door, _: Nothing) -> AsyncIterator[Reply]:
-    async for reply in _travel(door, Journey("", door.ordered(), "drain")):
+    async for reply in _travel(door, Journey("", "drain")):
         yield reply
 
 
 async def until_undrained(door: Door, _: Nothing) -> AsyncIterator[Reply]:
-    async for reply in _travel(door, _way_back(door, door.status().model)):
+    async for reply in _travel(door, _way_back(door.status().model)):
         yield reply
 
 
 async def until_restarted(door: Door, _: Again) -> AsyncIterator[Reply]:
     status = door.status()
-    async for reply in _travel(door, _way_back(door, None if status.drained else status.model)):
+    async for reply in _travel(door, _way_back(None if status.drained else status.model)):
         yield reply
 
 
-def _way_back(door: Door, model: ModelView | None) -> Journey:
+def _way_back(model: ModelView | None) -> Journey:
     """Until the model answers again; where none is to be served, until Ray is as it should be."""
-    return Journey(model.name if model else "", door.ordered(), "completion" if model else "ray")
+    return Journey(model.name if model else "", "completion" if model else "ray")
 
 
 async def _travel(door: Door, journey: Journey) -> AsyncIterator[Reply]:
-    async for status in _states(door):
+    async for status in _since_order(door):
         journey, news = advance(journey, status, time.monotonic())
         for progress in news:
             yield told(progress), progress.stage != journey.goal or not progress.done
@@ -86,7 +87,8 @@ async def until_applied(door: Door, _: Nothing) -> AsyncIterator[Reply]:
             yield told(each), True
         if _knows_all(door, status):
             break
-    changes = tuple(change for change in reversed(door.history(_CHANGES)) if change.began >= since)
+    now, newest = door.status().at, reversed(door.history(_CHANGES))
+    changes = tuple(change for change in newest if not later(since, change.began, now))
     for each in applying.end(heard, door.status(), changes):
         yield told(each), each.stage != "end"
 
@@ -99,8 +101,16 @@ async def applied(door: Door) -> None:
 
 
 def _knows_all(door: Door, status: Status) -> bool:
-    """Not `>=`: a clock that was set back must not make an old status look new."""
     return status.ordered == door.ordered() and status.change is None
+
+
+async def _since_order(door: Door) -> AsyncIterator[Status]:
+    """Those that know the newest order of now, or a later one: from the first that names this or the newest of then."""
+    ordered, known = door.ordered(), False
+    async for status in _states(door):
+        known = known or status.ordered in (ordered, door.ordered())
+        if known:
+            yield status
 
 
 async def _states(door: Door) -> AsyncIterator[Status]:
@@ -126,7 +136,7 @@ async def wait(door: Door, awaited: Awaited) -> AsyncIterator[Reply]:
     seen = 0
     try:
         async with asyncio.timeout(awaited.timeout):
-            while door.status().phase != awaited.phase or door.status().ordered < door.ordered():
+            while door.status().phase != awaited.phase or door.status().ordered != door.ordered():
                 seen = await door.changed(seen)
     except TimeoutError:
         raise TimedOut(_late(door.status(), awaited), hint="strixd-cli status") from None

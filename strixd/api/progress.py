@@ -36,11 +36,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """What has been said so far of the way to `model`. States that know no order as new as `ordered` are older. `goal`:
-    the last stage. `trouble`: since when (in the caller's clock) a resource has not been able to go on."""
+    """What has been said so far of the way to `model`, to which each state knows the order. `goal`: the last stage.
+    `trouble`: since when (in the caller's clock) a resource has not been able to go on."""
 
     model: str
-    ordered: float
     goal: Stage = "completion"
     done: tuple[Stage, ...] = ("order",)
     said: Progress | None = None
@@ -58,8 +57,6 @@ class Journey:
 
 def advance(journey: Journey, status: Status, now: float) -> tuple[Journey, tuple[Progress, ...]]:
     """What is new with this state. Raises CannotServe when the way ends here."""
-    if status.ordered < journey.ordered:
-        return journey, ()
     journey = replace(journey, trouble=_trouble(journey, status, now))
     news = []
     for stage in _stages(journey.goal):

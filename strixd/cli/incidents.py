@@ -52,13 +52,13 @@ def lines(found: list[View], now: float, saved: list[str]) -> list[str]:
 
 def _row(incident: View, now: float) -> tuple[str, ...]:
     began, ended = incident["began"], incident["ended"]
-    lasted = f"{ended - began:.1f} s" if ended else f"{max(0.0, now - began):.0f} s, open"
+    lasted = f"{max(0.0, ended - began):.1f} s" if ended else f"{max(0.0, now - began):.0f} s, open"
     return clock(began, now), incident["id"], lasted, f"{incident['resource']}: {incident['cause']}"
 
 
 def _moments(incident: View) -> str:
     began = incident["began"]
-    return ", ".join(f"{printable(each['name'])} +{each['at'] - began:.1f} s" for each in incident["moments"])
+    return ", ".join(f"{printable(each['name'])} +{max(0.0, each['at'] - began):.1f} s" for each in incident["moments"])
 
 
 def _between(incident: View, name: str) -> bool:

@@ -134,6 +134,9 @@ def _model_texts(status: View, nodes: str, now: float) -> Iterator[str]:
     if not model["answeredAt"]:
         yield "has not answered yet" + (f"; a start took {ago(model['usual'])} before" if model["usual"] else "")
         return
+    if not model["since"]:
+        yield f"does not answer now: last completion {when(model['answeredAt'], now)}"
+        return
     yield f"answers at {model['url']} since {when(model['since'], now)}"
     yield f"last completion {when(model['answeredAt'], now)}, in {model['seconds']:.1f} s"
 
@@ -181,7 +184,7 @@ def _incident(incident: View | None, now: float) -> Iterator[str]:
     began, ended = incident["began"], incident["ended"]
     state = f"over after {ago(ended - began)}" if ended else f"for {ago(now - began)} now"
     yield from _labelled("incident", [f"{incident['resource']}: {incident['cause']}", f"{when(began, now)}, {state}"])
-    moments = (f"{moment['name']} +{moment['at'] - began:.1f} s" for moment in incident["moments"])
+    moments = (f"{moment['name']} +{max(0.0, moment['at'] - began):.1f} s" for moment in incident["moments"])
     if told := ", ".join(moments):
         yield " " * _LABEL + told
 
@@ -198,12 +201,12 @@ def _amends(status: View) -> str:
     hints = [each["hint"] for each in needed if each["condition"] in ("stuck", "blocked") and each["hint"]]
     if status["phase"] == "paused":
         return "strixd-cli resume"
+    if hints:  # no log tells more than what a person must do; the lowest layer comes first
+        return printable(str(hints[0]))
     if any(each["condition"] == "reboot" for each in status["resources"]):
         return "systemctl reboot (kernel arguments are written, and not what runs)"
     if status["released"]:
         return "strixd-cli apply (takes up again what undo has let go)"
-    if hints:  # no log tells more than what a person must do; the lowest layer comes first
-        return printable(str(hints[0]))
     if amiss:
         return f"strixd-cli logs{_unit(amiss)}"
     return "sudoedit /etc/strixd/cluster.toml && strixd-cli apply" if status["problem"] else ""

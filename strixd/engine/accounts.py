@@ -1,7 +1,7 @@
 """Keeps account of incidents: begun when an answering model no longer answers although nobody asked for a change.
 
 What is kept on disk outlives a restart of strixd and of the host: under which wish the model last answered, in which
-boot and by which run, and an incident that is not over.
+boot and by which run, and an incident that is not over. The times of that one go along when the clock is set.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
+from math import isinf
 from statistics import median
 
 from strixd import messages
+from strixd.elapsed import elapsed
 from strixd.engine import incident, memory
 from strixd.engine.incident import HOST, Blame
 from strixd.engine.memory import Answered, Book
@@ -26,6 +28,7 @@ from strixd.workload import Start
 log = logging.getLogger("strixd")
 
 STARTS = 10  # of a model that are remembered
+STEP = 1.0  # seconds by which a clock that was set differs at least
 
 
 class Incidents:
@@ -37,6 +40,9 @@ class Incidents:
         self._failed: Blame | None = None
         self._echoes: set[str] = set()
         self._guessed = False
+        self._amiss = False  # this daemon has seen that the model did not answer
+        self._unsaved = ""
+        self._zero = host.now() - host.steady()
         self._moments: tuple[Moment, ...] = ()
 
     @property
@@ -50,11 +56,20 @@ class Incidents:
 
     async def load(self) -> None:
         self._book = self._kept = await memory.load_book(self._host.files)
+        if self._book.now and isinf(elapsed(latest := incident.last(self._book.now), self._host.now())):
+            self._move(self._host.now() - latest)
 
     def look_again(self) -> None:
         """A pass begins."""
         self._failed, self._moments = None, ()
         self._echoes.clear()
+
+    def judged(self, plan: Plan, wish: Wish) -> Plan:
+        """Of a workload, and suspected."""
+        if plan.hopeless and wish.basis() != self._book.answered.basis:
+            plan = replace(plan, steps=(), condition="stuck")
+        self.suspect(plan)
+        return plan
 
     def suspect(self, plan: Plan | None) -> None:
         """The first thing on the way to an answer that is not as it should be is the cause."""
@@ -78,15 +93,37 @@ class Incidents:
         view, run = views.get("vllm"), seen if isinstance(seen, vllm.Observed) else None
         if view is None or run is None:
             return
+        self._follow_clock()
+        self._amiss = self._amiss or run.unit.active != "active" or bool(run.answer.failed_at)
         if view.condition == "ok" and wish.orders.served:
             self._answers(wish, run)
-        elif wish.basis() != self._book.answered.basis:
+        elif wish.served() != self._book.answered.served:
             self._asked_otherwise()
-        elif self._book.now or not self._unasked(run):
+        elif self._book.now or (wish.basis() == self._book.answered.basis and not self._unasked(run)):
             self._suffers(views, run, at)
         if self._book != self._kept:
-            self._kept = self._book
-            await on_disk(memory.save_book(self._host.files, self._book))
+            await self._save()
+
+    async def _save(self) -> None:
+        """Until it is on disk: what is open there would be open again for the next daemon. A failure is said once."""
+        try:
+            await memory.save_book(self._host.files, self._book)
+        except StrixdError as failure:
+            if str(failure) != self._unsaved:
+                log.warning("%s", failure, extra=messages.fields("CONDITION", code=failure.code))
+            self._unsaved = str(failure)
+        else:
+            self._kept, self._unsaved = self._book, ""
+
+    def _follow_clock(self) -> None:
+        zero = self._host.now() - self._host.steady()
+        if abs(zero - self._zero) >= STEP:
+            self._move(zero - self._zero)
+        self._zero = zero
+
+    def _move(self, by: float) -> None:
+        if self._book.now:
+            self._book = replace(self._book, now=incident.moved(self._book.now, by))
 
     def usual(self, model: str, digest: str) -> float:
         """Seconds that a start of this model with this image takes, 0 when none is known."""
@@ -94,15 +131,17 @@ class Incidents:
         return median(loads) if loads else 0.0
 
     def _answers(self, wish: Wish, run: vllm.Observed) -> None:
-        if run.unit.invocation != self._book.answered.run:
-            key, seconds = f"{wish.orders.model} {run.image.digest}", run.answer.at - run.unit.since
+        if self._amiss and run.unit.invocation != self._book.answered.run:
+            key, seconds = f"{wish.orders.model} {run.image.digest}", max(run.answer.at - run.unit.since, 0.0)
             last = (*self._book.loads.get(key, ()), round(seconds, 1))[-STARTS:]
             self._book = replace(self._book, loads={**self._book.loads, key: last})
-        answered = Answered(wish.basis(), self._host.identity.boot, run.unit.invocation)
+        answered = Answered(wish.served(), wish.basis(), self._host.identity.boot, run.unit.invocation)
         self._book = replace(self._book, answered=answered)
-        if self._book.now:
-            loaded = Moment("loaded", run.answer.heard_at)
-            self._close(incident.mark(self._book.now, loaded), "serving", run.answer.at)
+        if self._book.now and self._amiss:
+            self._close(self._marked(self._book.now, run), "serving", run.answer.at)
+        elif self._book.now:  # an earlier daemon's, which could not write that it was over
+            usual = self.usual(wish.orders.model, run.image.digest)
+            self._close(self._book.now, "serving", min(run.unit.since + usual, run.answer.at))
 
     def _asked_otherwise(self) -> None:
         """Somebody wants something else now: what comes next is no fault."""
@@ -121,9 +160,13 @@ class Incidents:
             now, self._guessed = replace(now, resource=self._failed.resource, cause=self._failed.cause), False
         elif blame := incident.lowest(views, self._echoes):
             now = incident.blamed(now, blame)
-        for moment in (*self._moments, Moment("loaded", run.answer.heard_at)):
+        for moment in self._moments:
             now = incident.mark(now, moment)
-        self._book = replace(self._book, now=now)
+        self._book = replace(self._book, now=self._marked(now, run))
+
+    def _marked(self, now: Incident, run: vllm.Observed) -> Incident:
+        heard = run.answer.heard_at
+        return now if isinf(elapsed(heard, self._host.now())) else incident.mark(now, Moment("loaded", heard))
 
     def _begin(self, views: Mapping[str, ResourceView], run: vllm.Observed, at: float) -> Incident:
         """Seen in the middle of its end, a unit does not tell yet how it ended: then the cause is a guess."""
@@ -133,13 +176,13 @@ class Incidents:
         if self._book.answered.boot != self._host.identity.boot:
             blame = Blame(HOST, "this node has booted since the model last answered")
         self._guessed = not blame.sure
-        begun = incident.begin(blame, min(at, run.answer.failing or at))
+        begun = incident.begin(blame, min(at, run.answer.failing or at, self._host.now()))
         extra = messages.fields("INCIDENT_BEGAN", incident=begun.id)
         log.warning("Incident %s: %s: %s", begun.id, begun.resource, begun.cause, extra=extra)
         return begun
 
     def _close(self, now: Incident, how: str, at: float) -> None:
-        over = incident.end(now, at, how=how)
+        over = incident.end(now, min(max(at, incident.last(now)), self._host.now()), how=how)
         self._book = replace(self._book, now=None, past=(*self._book.past, over)[-memory.KEPT :])
         what = "the model answers again" if how == "serving" else "something else is wanted now"
         text = "Incident %s is over: %s after %.1f s (%s: %s)"

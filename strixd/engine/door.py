@@ -22,7 +22,8 @@ class Door(Protocol):
         slow reader skips states and holds nothing up. Start with 0 for an answer at once."""
 
     def ordered(self) -> float:
-        """When the newest order was recorded. A status whose `ordered` is older knows nothing of it."""
+        """When the newest order was recorded, which is its name, too. A status whose `ordered` is another does not know
+        it: no order of time between the two can be trusted, since a clock may be set."""
 
     async def preview(self) -> tuple[PlanView, ...]:
         """Reads cluster.toml and the host now, and says what an apply would do. Changes nothing. Raises ConfigError."""

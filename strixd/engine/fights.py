@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable
 
+from strixd.elapsed import elapsed
 from strixd.engine.hold import LONGEST, Hold
 from strixd.errors import Rejected, StrixdError
 from strixd.plan import Plan
@@ -28,7 +29,7 @@ Repairs = tuple[tuple[float, object], ...]
 
 
 def third(repairs: Repairs, steps: object, now: float) -> bool:
-    return len([at for at, by in repairs if by == steps and 0 <= now - at < WITHIN]) >= REPAIRS
+    return len([at for at, by in repairs if by == steps and elapsed(at, now) < WITHIN]) >= REPAIRS
 
 
 def counted(repairs: Repairs, steps: object, now: float) -> Repairs:

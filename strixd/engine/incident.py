@@ -73,5 +73,16 @@ def end(incident: Incident, now: float, *, how: str = "serving") -> Incident:
     return replace(mark(incident, Moment(how, now)), ended=now)
 
 
+def last(incident: Incident) -> float:
+    """When it was last known to last."""
+    return max(each.at for each in (Moment("", incident.began), *incident.moments))
+
+
+def moved(incident: Incident, by: float) -> Incident:
+    """The clock was set by so many seconds: all its times as they read now, so that those between them stay."""
+    moments = tuple(replace(each, at=each.at + by) for each in incident.moments)
+    return replace(incident, began=incident.began + by, moments=moments)
+
+
 def _added(incident: Incident, moment: Moment) -> Incident:
     return replace(incident, moments=tuple(sorted((*incident.moments, moment), key=lambda each: each.at)))

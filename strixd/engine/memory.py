@@ -27,8 +27,10 @@ KEPT = 50  # incidents
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """When the model last answered: under which wish (a hash), in which boot of this host, and by which run."""
+    """When the model last answered: under which wish (two hashes: wish.py), in which boot of this host, and by which
+    run."""
 
+    served: str = ""
     basis: str = ""
     boot: str = ""
     run: str = ""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from strixd import messages
+from strixd.elapsed import elapsed
 from strixd.engine.status import ResourceView
 from strixd.engine.wish import Wish
 from strixd.errors import StrixdError
@@ -48,7 +49,7 @@ def verdict(views: Mapping[str, ResourceView], *, paused: bool, serving: str, as
         return Verdict(words=f"reboots by itself when nothing is being changed ({', '.join(moving)})")
     if serving:
         return Verdict(words=f"reboots by itself when no model is being served; waits: {serving}")
-    if asked and now - asked < PATIENCE:
+    if elapsed(asked, now) < PATIENCE:
         return Verdict(words="a reboot has been asked of login1; systemctl list-jobs shows what it waits for")
     return Verdict(True, "reboots by itself now")
 
@@ -58,7 +59,7 @@ class Reboots:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._not_before = 0.0
+        self._went = 0.0
         self._said: set[str] = set()
 
     async def after_pass(
@@ -83,8 +84,8 @@ class Reboots:
         serving = await self._serving(wish, seen)
         asked = max((one.at for one in observed.attempts if one.boot == observed.boot_id), default=0.0)
         found = verdict(views, paused=wish.orders.paused, serving=serving, asked=asked, now=now)
-        if found.go and now >= self._not_before:
-            self._not_before = now + AGAIN
+        if found.go and elapsed(self._went, now) >= AGAIN:
+            self._went = now
             await self._go(wish, observed)
         return found.words
 

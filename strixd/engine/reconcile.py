@@ -167,8 +167,7 @@ class Reconciler:
         except StrixdError as failure:
             return views.unseen(resource.name, failure, self.host.now())
         self._seen[resource.name] = observed
-        plan = resource.plan(desired, observed)
-        self._incidents.suspect(plan)
+        plan = self._incidents.judged(resource.plan(desired, observed), self._wish)
         if not plan.steps:
             self._holds.pop(resource.name, None)
             if plan.condition == "ok":
@@ -212,7 +211,7 @@ class Reconciler:
             return None
         if isinstance(pace, GiveUp):
             hint = plan.hint or "strixd-cli status; strixd-cli apply tries at once"
-            plan = replace(plan, condition="stuck", why=f"{plan.why}: {pace.why}", hint=hint)
+            plan = replace(plan, condition="stuck", why=": ".join(filter(None, (plan.why, pace.why))), hint=hint)
         else:
             plan = replace(plan, condition="held")
         return replace(self._view(plan), next_try=now + pace.after)

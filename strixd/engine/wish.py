@@ -62,7 +62,15 @@ class Wish:
         pairs = ((resource, getattr(desired, resource.name)) for resource in RESOURCES)
         return tuple((resource, one) for resource, one in pairs if one is not None)
 
+    def served(self) -> str:
+        """A hash of what shall be served: it changes when, and only when, a person wants another answer, or none."""
+        return _hash(f"{self.orders.served} {self.orders.arguments}")
+
     def basis(self) -> str:
-        """A hash that changes when, and only when, a person wants something else."""
-        wanted = f"{self.file.config!r} {self.file.node.name} {replace(self.orders, at=0.0)!r}"
-        return sha256(wanted.encode()).hexdigest()[:16]
+        """A hash that changes when, and only when, a person has strixd do something: what it then does is no fault. A
+        pause does nothing."""
+        return _hash(f"{self.file.config!r} {self.file.node.name} {replace(self.orders, at=0.0, paused=False)!r}")
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]

@@ -38,6 +38,8 @@ KILL = 5.0
 """Seconds for killed processes to be gone; one that waits for a device can take long to die."""
 LOOK = 0.1
 """Seconds between looks at a unit that stops."""
+SET = 0.5
+"""Seconds by which a clock that was set, and not only kept in step, differs."""
 RETRY = 5.0
 """Seconds until systemd is asked again for its signals when it did not answer."""
 ENDED = ("inactive", "failed")
@@ -54,6 +56,7 @@ class Systemd:
         self._bus = bus
         self._kept = set(watched)
         self._wake: Wake | None = None
+        self._zero = 0.0
         self._held: set[str] = set()
         self._fresh = asyncio.Event()
 
@@ -77,10 +80,19 @@ class Systemd:
         service only what matters in that state, because all of it would be 350 properties."""
         doing = f"read the unit {name}"
         unit = await self._bus.get_all(Remote(SERVICE, unit_path(name), UNIT), doing=doing)
-        ended = name.endswith(".service") and unit["StateChangeTimestamp"] and unit["ActiveState"] in ENDED
+        ended = name.endswith(".service") and unit["StateChangeTimestampMonotonic"] and unit["ActiveState"] in ENDED
         wanted = ("Result", "ExecMainStatus") if ended else ()
         service = Remote(SERVICE, unit_path(name), RUN)
-        return to_unit(name, unit, {what: await self._bus.get(service, what, doing=doing) for what in wanted})
+        told = {what: await self._bus.get(service, what, doing=doing) for what in wanted}
+        return to_unit(name, unit, told, zero=self._zero_of_steady())
+
+    def _zero_of_steady(self) -> float:
+        """When the clock that nobody sets was at 0, by the wall clock as it is set now: the same each time, until that
+        is set."""
+        zero = time.time() - time.monotonic()
+        if abs(zero - self._zero) >= SET:
+            self._zero = zero
+        return self._zero
 
     async def start(self, name: str) -> None:
         """Earlier failures are forgotten first, or a start limit would refuse."""
@@ -191,9 +203,10 @@ def unit_path(name: str) -> str:
     return f"{ROOT}/unit/{text}"
 
 
-def to_unit(name: str, unit: Mapping[str, Any], service: Mapping[str, Any]) -> Unit:
-    """From the properties of the interfaces Unit and, as far as they were asked for, Service. Times are in µs."""
-    state = unit["ActiveState"]
+def to_unit(name: str, unit: Mapping[str, Any], service: Mapping[str, Any], *, zero: float) -> Unit:
+    """From the properties of the interfaces Unit and, as far as they were asked for, Service. Times are in µs. The one
+    by the wall clock is as that was set then; so it is that by the clock that nobody sets, whose zero was at `zero`."""
+    state, changed = unit["ActiveState"], unit["StateChangeTimestampMonotonic"]
     return Unit(
         name=name,
         loaded=unit["LoadState"] == "loaded",
@@ -201,7 +214,7 @@ def to_unit(name: str, unit: Mapping[str, Any], service: Mapping[str, Any]) -> U
         result=service.get("Result", ""),
         status=service.get("ExecMainStatus", 0),
         invocation=bytes(unit["InvocationID"]).hex(),
-        since=unit["StateChangeTimestamp"] / 1e6,
+        since=zero + changed / 1e6 if changed else 0.0,
         stale=unit["NeedDaemonReload"],
     )
 

@@ -54,8 +54,8 @@ class Pace:
 class Load:
     """A reading of /metrics. `progress` differs from the last one's when the engine has done a step: tokens made,
     prompts read, and (in the middle of a long prompt) the growth of its cache. `first`: first tokens made; `begun`:
-    requests without one yet, less those whose clients left after theirs: vLLM counts no client that leaves (0.32).
-    `proven`: tokens were made."""
+    running requests without one yet (no prompt that waits is read), less those whose clients left after theirs: vLLM
+    counts no client that leaves (0.32). `proven`: tokens were made."""
 
     requests: int
     first: int
@@ -265,9 +265,10 @@ def read_load(text: bytes) -> Load | None:
             sums[name.decode()] = sums.get(name.decode(), 0.0) + (number if isfinite(number) else 0.0)
     if "num_requests_running" not in sums:
         return None
-    requests = int(sums.pop("num_requests_running") + sums.pop("num_requests_waiting", 0.0))
+    running = sums.pop("num_requests_running")
+    requests = int(running + sums.pop("num_requests_waiting", 0.0))
     first_tokens = sums.pop("time_to_first_token_seconds_count", None)
-    begun = 0.0 if first_tokens is None else requests + sums.get("request_success_total", 0.0) - first_tokens
+    begun = 0.0 if first_tokens is None else running + sums.get("request_success_total", 0.0) - first_tokens
     proven = sums.get("generation_tokens_total", 0.0) > 0
     return Load(requests, int(first_tokens or 0), int(begun), tuple(sorted(sums.items())), proven=proven)
 

@@ -36,24 +36,24 @@ class Workloads:
     def __init__(self, group: Path = GROUP) -> None:
         self._group = group
         self._run = ""
-        self._progress = Progress(0.0, 0.0)
+        self._moved = self._worked = 0.0  # by time.monotonic()
         self._signs: object = None
         self._since = Reading(0.0, 0.0)
 
     async def progress(self, run: str, folders: tuple[str, ...], signs: object, seconds: float) -> Progress:
-        now = time.time()
+        now = time.monotonic()
         grown = (signs, tuple(size(Path(folder)) for folder in folders))
-        reading = Reading(seconds + processor(self._group), time.monotonic())
+        reading = Reading(seconds + processor(self._group), now)
         if run != self._run:
-            self._run, self._progress, self._since = run, Progress(now, now), reading
-            self._signs = grown
+            self._run, self._since, self._signs = run, reading, grown
+            self._moved = self._worked = now
         elif grown != self._signs:
-            self._signs, self._progress = grown, Progress(now, self._progress.worked)
-        if (passed := reading.at - self._since.at) >= SHORTEST:
+            self._signs, self._moved = grown, now
+        if (passed := now - self._since.at) >= SHORTEST:
             worked = (reading.seconds - self._since.seconds) / passed >= BUSY
             self._since = reading
-            self._progress = Progress(self._progress.moved, now) if worked else self._progress
-        return self._progress
+            self._worked = now if worked else self._worked
+        return Progress(now - self._moved, now - self._worked)
 
 
 def processor(group: Path) -> float:

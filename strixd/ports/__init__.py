@@ -102,8 +102,9 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """All ports of one node. `now`: seconds since the epoch; `sleep` waits (the simulation has its own time); `watch`
-    runs for ever: it subscribes to everything that can change by itself, and says so."""
+    """All ports of one node. `now`: seconds since the epoch, by a clock that may be set; `steady`: seconds by one that
+    nobody sets, the same for all that ask in this boot; `sleep` waits (the simulation has its own time); `watch` runs
+    for ever: it subscribes to everything that can change by itself, and says so."""
 
     identity: Identity
     links: Links
@@ -124,5 +125,6 @@ class Host:
     hub: Hub
     listeners: Listeners
     now: Callable[[], float]
+    steady: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
     watch: Callable[[Wake], Coroutine[Any, Any, None]]

@@ -74,11 +74,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How a start goes on. `moved`: when a sign of it last changed (a line written, a file grown); `worked`: when its
-    processes last used a good part of a processor. In seconds since the epoch; not before the start was first seen."""
+    """How a start goes on. `still`: for how many seconds no sign of it has changed (a line written, a file grown);
+    `idle`: for how many its processes have not used a good part of a processor. Since it was first seen at most."""
 
-    moved: float
-    worked: float
+    still: float
+    idle: float
 
 
 class Work(Protocol):

@@ -9,8 +9,8 @@ from typing import Literal, Protocol
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A systemd unit as its manager has it. `stale`: its file has changed since the manager read it. `since`: when it
-    entered this state. `invocation` is "" when it never ran. `status` is the main process's exit status (or signal
-    number when `result` is "signal")."""
+    entered this state, as the clock is set now. `invocation` is "" when it never ran. `status` is the main process's
+    exit status (or signal number when `result` is "signal")."""
 
     name: str
     loaded: bool = False

@@ -8,6 +8,7 @@ from typing import Any
 
 LABEL = "strixd-node"
 STALE_SECONDS = 15.0  # three renewals of a record missed
+RECORD_BYTES = 65536  # strixd's own has about 500
 RESTLESS = ("cpu", "bytes")  # in a record: they change by themselves
 
 
@@ -18,7 +19,7 @@ def refused(error: Exception) -> bool:
 
 def read_record(text: bytes) -> dict[str, Any]:
     with contextlib.suppress(ValueError, RecursionError):  # whoever has the key can write there
-        return dict(json.loads(text).items()) if text.startswith(b"{") else {}
+        return dict(json.loads(text).items()) if text.startswith(b"{") and len(text) <= RECORD_BYTES else {}
     return {}
 
 

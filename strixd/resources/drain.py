@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from strixd.plan import Effect, Plan, Step
-from strixd.ports import Host, Unit
+from strixd.ports import Answer, Host, Unit
 
 ENGINE = "VLLM::EngineCore"  # how vLLM titles the process, or how the title begins
 ENGINE_END = 5
 """vLLM's --shutdown-timeout in seconds: above 0 it makes an interrupted engine finish its requests, which itself has no
 limit. It only bounds how long a SIGTERM waits for an engine that hangs, so it is short."""
 MARK = "/run/strixd/draining"
+UNASKED = "the server has not been asked yet whether it answers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,14 @@ class Desired:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """`engine`: the process to ask is there. `since`: when this run was asked, 0 for never. `cut`: what was
-    lost at the end of the last one, "" for nothing."""
+    """`engine`: the process to ask is there. `asked`: for how many seconds this run has been asked to end, None when it
+    has not. `cut`: what was lost at the end of the last one, "" for nothing. `requests`: it may have some, None when
+    that is not known yet."""
 
     engine: bool = False
-    since: float = 0.0
+    asked: float | None = None
     cut: str = ""
+    requests: bool | None = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Interrupt:
 
     async def apply(self, host: Host) -> None:
         await host.units.interrupt(self.unit, ENGINE)
-        await host.files.write(MARK, f"{self.invocation} {host.now()}")
+        await host.files.write(MARK, f"{self.invocation} {host.steady()}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,55 +81,66 @@ class End:
 
     async def apply(self, host: Host) -> None:
         await host.units.stop(self.unit)
-        await host.files.write(MARK, f"{self.invocation} {host.now()} {self.cut}")
+        await host.files.write(MARK, f"{self.invocation} {host.steady()} {self.cut}")
 
 
 async def observe(host: Host, desired: Desired, unit: Unit) -> Observed:
     invocation, _, rest = (await host.files.read(MARK) or "").partition(" ")
     at, _, cut = rest.partition(" ")
     active = unit.active == "active"
-    since = _seconds(at) if active and invocation == unit.invocation else 0.0
+    asked = _ago(at, host.steady()) if active and invocation == unit.invocation else None
     titles = await host.units.programs(unit.name) if active else ()
     engine = any(title.startswith(ENGINE) for title in titles)
-    return Observed(engine, since, cut if unit.invocation in (invocation, "") else "")
+    return Observed(engine, asked, cut if unit.invocation in (invocation, "") else "")
 
 
-def _seconds(text: str) -> float:
-    """A mark that is not ours to read is none: the engine may be asked twice."""
+def _ago(text: str, now: float) -> float | None:
+    """By the clock that nobody sets: the folder of the mark does not outlive a boot. A mark that is not ours to read is
+    none: the engine may be asked twice."""
     try:
-        return float(text)
+        return now - float(text) if float(text) <= now else None
     except ValueError:
-        return 0.0
+        return None
 
 
 def _ends(desired: Desired, unit: Unit) -> bool:
     return desired.drained or unit.invocation == desired.restart
 
 
-def plan(name: str, desired: Desired, seen: Observed, unit: Unit, now: float) -> Plan | None:
+def plan(name: str, desired: Desired, seen: Observed, unit: Unit) -> Plan | None:
     """None when no run has to end, or it has. One that was asked ends even if the order was taken back meanwhile."""
     if unit.active == "deactivating" and desired.drained:
         return Plan(name, condition="waiting", why=f"{unit.name} is {unit.active}")
-    if unit.active != "active" or not (seen.since or _ends(desired, unit)):
+    if unit.active != "active" or (seen.asked is None and not _ends(desired, unit)):
         return None
     why = "drained by order" if desired.drained else "a restart is ordered"
     if not _ends(desired, unit):
         why = "the run that was asked to end has not ended yet"
-    if not seen.since:
+    if seen.asked is None:
         return begin(name, desired, seen, unit, why)
-    left = desired.seconds - (now - seen.since)
-    if not 0 < left <= desired.seconds:
-        lost = f"requests that still ran after {desired.seconds} s were cut off" if seen.engine else ""
+    left = desired.seconds - seen.asked
+    if left <= 0:
+        lost = f"its engine had not ended after {desired.seconds} s: what still ran was cut off" if seen.engine else ""
         return Plan(name, (End(unit.name, unit.invocation, lost),), "waiting", why)
     return Plan(
         name, condition="waiting", why=f"{why}: what runs has {left:.0f} s more to end, nothing new is accepted"
     )
 
 
+def requests(answer: Answer) -> bool | None:
+    """Where nothing has listened yet nobody can have left one."""
+    if answer.proven or answer.heard_at:
+        return True
+    return False if answer.failed_at else None
+
+
 def begin(name: str, desired: Desired, seen: Observed, unit: Unit, why: str) -> Plan:
     """The first step to the end of a run."""
-    gentle = desired.seconds and seen.engine
-    lost = "" if not seen.engine else "requests that ran were cut off: [model] drain is 0"
+    if seen.requests is None:
+        return Plan(name, condition="waiting", why=f"{why}; {UNASKED}")
+    busy = seen.engine and seen.requests
+    gentle = desired.seconds and busy
+    lost = "requests that ran were cut off: [model] drain is 0" if busy else ""
     step = Interrupt(unit.name, unit.invocation) if gentle else End(unit.name, unit.invocation, lost)
     return Plan(name, (step,), "waiting", why)
 

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import ClassVar
 
+from strixd.elapsed import later
 from strixd.plan import Effect, Plan, Step, unguarded
 from strixd.ports import Host, Unit
 
@@ -82,6 +83,7 @@ class Observed:
     recorded: str
     boot: str
     suspect: float
+    now: float
 
 
 class Image:
@@ -103,6 +105,7 @@ class Image:
             recorded=recorded,
             boot=host.identity.boot,
             suspect=ray.since if ray.active == "failed" else 0.0,
+            now=host.now(),
         )
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
@@ -110,9 +113,10 @@ class Image:
         if observed.unit.active in ("active", "activating"):
             why = _progress(desired, said)
             return Plan(self.name, condition="waiting", why=why, facts=_facts(observed), echo=True)
-        update = desired.update_after > said.at
+        update = later(desired.update_after, said.at, observed.now)
         fetch = (Fetch(desired.reference, observed.recorded, desired.pull, update),)
-        stale = said.reference != desired.reference or said.boot != observed.boot or said.at < observed.suspect
+        suspect = later(observed.suspect, said.at, observed.now)
+        stale = said.reference != desired.reference or said.boot != observed.boot or suspect
         if update or stale or said.state == "pulling":  # "pulling" without its unit: it was killed
             return Plan(self.name, fetch, facts=_facts(observed))
         if said.state == "failed":

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from strixd import collectives, workload
+from strixd.elapsed import elapsed, later
 from strixd.fabric import LINKS, Fabric, Pick, pick
 from strixd.ladder import Wanted, forbidden, judge
 from strixd.occupied import Seat, unless_taken
@@ -84,8 +85,6 @@ class Ray:
 
     async def observe(self, host: Host, desired: Desired) -> Observed:
         unit = await host.units.read(f"{NAME}.service")
-        failed = unit.active == "failed"
-        report = await host.ray.report()
         found = pick(desired.fabric, await host.links.read(), management=desired.management)
         return Observed(
             pick=found,
@@ -95,10 +94,10 @@ class Ray:
             unit=unit,
             devices=await host.files.present(desired.container.devices),
             keys=await fingerprint(host.files, desired.key),
-            report=report,
+            report=await host.ray.report(),
             published=await host.ray.published(),
             now=host.now(),
-            words=await host.journal.last(unit.name, unit.invocation, 5) if failed else (),
+            words=await workload.last_words(host, unit, 5) if unit.active == "failed" else (),
             holders=await host.listeners.on(desired.port) if desired.leads and workload.down(unit) else (),
             ended=await _ended(host, desired),
             ranks=sum(map(leftovers.is_rank, await host.units.programs(unit.name))) if unit.active == "active" else 0,
@@ -136,8 +135,9 @@ async def _ended(host: Host, desired: Desired) -> float:
     """When the server on this node ended, 0 while it is up; an order counts as its end, if that was later."""
     if not desired.leads:
         return 0.0
-    server = await host.units.read(f"{SERVER}.service")
-    return max(server.since, desired.retry_after, 1.0) if server.active in ("inactive", "failed") else 0.0
+    server, now = await host.units.read(f"{SERVER}.service"), host.now()
+    ago = min(elapsed(server.since, now), elapsed(desired.retry_after, now))
+    return max(now - ago, 1.0) if workload.down(server) else 0.0
 
 
 def choice(desired: Desired, observed: Observed) -> rung.Choice:
@@ -173,7 +173,7 @@ def _changed(name: str, desired: Desired, observed: Observed, chosen: rung.Choic
 
 def _down(name: str, desired: Desired, observed: Observed) -> Plan:
     unit = observed.unit
-    fresh = unit.since >= desired.retry_after
+    fresh = not later(desired.retry_after, unit.since, observed.now)
     if unit.result == "exit-code" and unit.status == NO_TOKENS and fresh:
         why = "the Ray of this image knows no token authentication: anybody on the link could run code in it"
         hint = 'use an image with Ray 2.52 or later, or set RAY_AUTH_MODE = "disabled" in [image] environment'

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from strixd import workload
+from strixd.elapsed import elapsed, later
 from strixd.fabric import LINKS, Fabric, Pick, pick
 from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
@@ -32,30 +33,38 @@ STILL = 120.0
 ONLY_WORKS = 3600.0
 """Seconds for which processor time alone counts as progress: the longest compilation reported took 36 minutes."""
 NAME = SERVER
+OTHERWISE = "strixd-cli logs vllm; then strixd-cli serve with other words"
 USAGE = 2  # vllm's exit status for arguments that it does not know
 PERMANENT = (
     ("Repo id must be", "no such model: it is neither a folder below the model folder nor a name of the hub"),
     ("is not a local folder and is not a valid model identifier", "no such model on the hub"),
     ("GatedRepoError", "the model is gated and this node may not fetch it"),
-    ("less than requested memory for kv", "not enough memory for the key-value cache"),
-    ("larger than the available KV cache memory", "not enough memory for the key-value cache"),
-    ("No available memory for the cache blocks", "not enough memory for the key-value cache"),
-    ("out of memory. Tried to allocate", "not enough GPU memory for this model"),
     ("must be divisible by tensor parallel size", "this model cannot be split over so many GPUs"),
     ("are not supported for now", "this vLLM does not know the model's architecture"),
     ("Unknown quantization method", "this vLLM does not know the model's quantization"),
     ("User-specified max_model_len", "--max-model-len does not fit this model"),
 )
+SHORT = (
+    ("less than requested memory for kv", "not enough memory for the key-value cache"),
+    ("larger than the available KV cache memory", "not enough memory for the key-value cache"),
+    ("No available memory for the cache blocks", "not enough memory for the key-value cache"),
+    ("out of memory. Tried to allocate", "not enough GPU memory for this model"),
+)
+"""What a model that has answered once may get over: something else had the memory."""
+NO_MODEL = (("Invalid repository ID or local directory", "its folder holds no model that vLLM can read"),)
+"""Of a folder of this host; of a name it is said whenever the hub cannot be reached, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """`container` None: nothing shall be served. `local`: the model's folder on this host, should it exist there;
-    `path`: the same in the container. `retry_after` as in resources/ray.py."""
+    """`container` None: nothing shall be served, though `model` may be ordered. `local`: its folder on this host,
+    should it exist there; `path`: the same in the container; `cached`: what is there when it was fetched from the hub.
+    `retry_after` as in resources/ray.py."""
 
     container: Container | None
     model: str
     local: str
+    cached: str
     path: str
     url: str
     listen: Seat
@@ -99,11 +108,11 @@ class Vllm:
     async def observe(self, host: Host, desired: Desired) -> Observed:
         unit = await host.units.read(f"{NAME}.service")
         draining = await drain.observe(host, desired.drain, unit)
-        running = unit.active == "active" and desired.container is not None and not draining.since
+        running = unit.active == "active" and bool(desired.model) and draining.asked is None
         served = Served(desired.url, desired.model, unit.invocation, desired.api_key) if running else None
         devices = desired.container.devices if desired.container else ()
-        seen = await host.files.present((*devices, desired.local))
-        remote = bool(desired.model) and desired.local not in seen and not running
+        seen = await host.files.present((*devices, desired.local, desired.cached))
+        remote = desired.container is not None and not {desired.local, desired.cached} & set(seen) and not running
         answer = await host.model.look(served)
         return Observed(
             pick=pick(desired.fabric, await host.links.read(), management=desired.management),
@@ -115,9 +124,9 @@ class Vllm:
             api_key=bool(await fingerprint(host.files, desired.api_key)),
             answer=answer,
             now=host.now(),
-            draining=draining,
+            draining=replace(draining, requests=drain.requests(answer)),
             refusal=await host.hub.refusal(desired.model) if remote else "",
-            words=await host.journal.last(unit.name, unit.invocation, 40) if _over(unit) else (),
+            words=await workload.last_words(host, unit, 40) if _over(unit) else (),
             progress=await _progress(host, desired, unit) if running and not answer.proven else None,
             holders=await host.listeners.on(desired.listen.port) if desired.container and workload.down(unit) else (),
             ray=await host.files.read(f"{FOLDER}/{RAY}.container"),
@@ -128,7 +137,7 @@ class Vllm:
 
     def _plan(self, desired: Desired, observed: Observed) -> Plan:
         unit = observed.unit
-        if ending := drain.plan(self.name, desired.drain, observed.draining, unit, observed.now):
+        if ending := drain.plan(self.name, desired.drain, observed.draining, unit):
             return ending
         if desired.container is None:
             path = f"{FOLDER}/{NAME}.container"
@@ -160,7 +169,7 @@ def _changed(name: str, desired: Desired, observed: Observed, container: Contain
     if unit.active == "active" and answer.proven:
         return drain.begin(name, desired.drain, observed.draining, unit, why)
     if unit.active == "active" and not answer.failed_at:
-        return Plan(name, condition="waiting", why=f"{why}; the server has not been asked yet whether it answers")
+        return Plan(name, condition="waiting", why=f"{why}; {drain.UNASKED}")
     steps = workload.replace(container, before=observed.text, unit=unit, why=why)
     return Plan(name, steps[:-1] if unit.active in workload.UP else steps)
 
@@ -169,7 +178,7 @@ async def _progress(host: Host, desired: Desired, unit: Unit) -> Progress:
     """Ranks elsewhere tell by their nodes' records what they do."""
     report = await host.ray.report()
     others = [member.record for member in report.members if member.alive] if report else []
-    signs = (await host.journal.last(unit.name, unit.invocation, 1), [other.get("bytes", "") for other in others])
+    signs = (await workload.last_words(host, unit, 1), [other.get("bytes", "") for other in others])
     seconds = sum(record.number(other.get("cpu", "")) for other in others)
     return await host.work.progress(unit.invocation, desired.grows, signs, seconds)
 
@@ -190,13 +199,13 @@ MODEL = "\0model"
 
 def _serving(name: str, desired: Desired, observed: Observed) -> Plan:
     answer, unit = observed.answer, observed.unit
-    if answer.at > answer.failed_at:
+    if answer.at and not answer.error:
         fact = f"{desired.model} answers at {desired.url}: a completion came out in {answer.seconds:.2f} s"
         return Plan(name, facts=(fact,))
     if not answer.proven:
         return _loading(name, desired, observed)
     why = f"{desired.model} has stopped answering: {answer.error}"
-    steps = _begin_anew(unit, why) if answer.failed_at - answer.failing >= FAILING else ()
+    steps = _begin_anew(unit, why) if elapsed(answer.failing, answer.failed_at) >= FAILING else ()
     return Plan(name, steps, "held" if steps else "waiting", why, "strixd-cli logs vllm", calm=CALM)
 
 
@@ -217,14 +226,15 @@ def _begin_anew(unit: Unit, why: str) -> tuple[Step, ...]:
 
 def _stalled(observed: Observed) -> str:
     """Why the start will not come to an end, "" while it may."""
-    answer, progress, now = observed.answer, observed.progress, observed.now
-    if answer.heard_at and answer.error.startswith("HTTP") and answer.failed_at - answer.heard_at > UNPROVEN:
+    answer, progress = observed.answer, observed.progress
+    unproven = elapsed(answer.heard_at, answer.failed_at) if answer.heard_at else 0.0
+    if answer.error.startswith("HTTP") and unproven > UNPROVEN:
         return answer.error
     if progress is None:
         return ""
-    if now - max(progress.moved, progress.worked) > STILL:
+    if min(progress.still, progress.idle) > STILL:
         return f"for {STILL:.0f} s it has written nothing, grown no file and used no processor"
-    if now - progress.moved > ONLY_WORKS:
+    if progress.still > ONLY_WORKS:
         return f"for {ONLY_WORKS / 60:.0f} min it has written nothing and grown no file, though it uses the processor"
     return ""
 
@@ -236,22 +246,29 @@ def _over(unit: Unit) -> bool:
 def _down(name: str, desired: Desired, observed: Observed) -> Plan:
     unit = observed.unit
     how = workload.ended(unit)
-    permanent = _permanent(unit, observed.words)
-    if permanent and unit.since >= desired.retry_after:
-        hint = "strixd-cli logs vllm; then strixd-cli serve with other words"
-        return Plan(name, condition="stuck", why=f"vllm {how}: {permanent}", hint=hint, facts=observed.words[-2:])
+    tried = not later(desired.retry_after, unit.since, observed.now)
+    if tried and (never := _permanent(unit, observed.words, here=desired.local in observed.present)):
+        return Plan(name, condition="stuck", why=f"vllm {how}: {never}", hint=OTHERWISE, facts=observed.words[-2:])
+    start = workload.start(unit, how)
+    if tried and (short := _said(unit, observed.words, SHORT)):
+        return Plan(name, start, "held", f"vllm {how}: {short}", OTHERWISE, observed.words[-2:], hopeless=True)
     why = f"{unit.name} {how}" if how else f"{unit.name} is not running"
-    return Plan(name, workload.start(unit, how), "held", why, "strixd-cli logs vllm", observed.words[-2:])
+    return Plan(name, start, "held", why, "strixd-cli logs vllm", observed.words[-2:])
 
 
-def _permanent(unit: Unit, words: tuple[str, ...]) -> str:
-    """Why starting again cannot help, "" when it may."""
-    if unit.result != "exit-code" or not unit.status:
-        return ""
-    if unit.status == USAGE:
+def _permanent(unit: Unit, words: tuple[str, ...], *, here: bool) -> str:
+    """Why starting again cannot help, "" when it may. `here`: the model is a folder of this host."""
+    if unit.result == "exit-code" and unit.status == USAGE:
         said = next((line for line in reversed(words) if "error:" in line), "it does not know an argument")
         return said.partition("error:")[2].strip() or said
-    return next((why for sign, why in PERMANENT if any(sign in line for line in words)), "")
+    return _said(unit, words, (*PERMANENT, *(NO_MODEL * here)))
+
+
+def _said(unit: Unit, words: tuple[str, ...], signs: tuple[tuple[str, str], ...]) -> str:
+    """What the end of a run that failed by itself says, of these; "" for none."""
+    if unit.result != "exit-code" or not unit.status:
+        return ""
+    return next((why for sign, why in signs if any(sign in line for line in words)), "")
 
 
 def command(*, model: str, port: int, listen: str, parallel: int, arguments: tuple[str, ...]) -> tuple[str, ...]:

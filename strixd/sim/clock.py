@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 EPOCH = 1_760_000_000.0
+UP = 100.0  # seconds for which the host has been up at the beginning
 PATIENCE = 5.0  # real seconds that a virtual loop without any timer waits for a file descriptor or a thread
 
 
@@ -25,10 +26,19 @@ class Clock:
         self._start: float | None = None
 
     def now(self) -> float:
+        """Seconds since the epoch, by a clock that may be set."""
+        return self._epoch + self.steady()
+
+    def steady(self) -> float:
+        """Seconds by a clock that nobody sets."""
         at = asyncio.get_running_loop().time()
         if self._start is None:
-            self._start = at
-        return self._epoch + (at - self._start) * self._factor
+            self._start = at - UP / self._factor
+        return (at - self._start) * self._factor
+
+    def dated(self, at: float) -> float:
+        """When that was (by `steady`) as the clock is set now."""
+        return self._epoch + at
 
     async def sleep(self, seconds: float) -> None:
         self.now()

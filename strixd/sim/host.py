@@ -43,6 +43,7 @@ def simulated_host(world: World, *, rollback: float = 60.0) -> Host:
         hub=SimHub(world.hub, gate),
         listeners=SimListeners(world.serving, world.cluster, gate),
         now=world.clock.now,
+        steady=world.clock.steady,
         sleep=world.clock.sleep,
         watch=_Watch(world, gate),
     )

@@ -73,7 +73,8 @@ class Run:
 
 @dataclass(slots=True)
 class Record:
-    """A unit that was loaded once. `text` is what the last reload read, None when its file is gone."""
+    """A unit that was loaded once. `text` is what the last reload read, None when its file is gone; that of `state` is
+    the steady clock's time."""
 
     text: str | None = None
     state: Unit = field(default_factory=lambda: Unit(""))
@@ -115,7 +116,8 @@ class Systemd:
         if record is None:
             return Unit(name)
         stale = record.text is not None and self._written().get(name) != record.text
-        return replace(record.state, loaded=record.text is not None, stale=stale)
+        since = self.clock.dated(record.state.since) if record.state.since else 0.0
+        return replace(record.state, loaded=record.text is not None, stale=stale, since=since)
 
     def bound(self, name: str) -> Bound:
         inside = any(record.run and f"Slice={name}" in record.run.text for record in self.records.values())
@@ -166,7 +168,7 @@ class Systemd:
             self._enter(record, "active")
 
     def _enter(self, record: Record, active: Active) -> None:
-        record.state = replace(record.state, active=active, since=self.clock.now())
+        record.state = replace(record.state, active=active, since=self.clock.steady())
         self._changed(f"unit {record.state.name}")
 
     def over(self, run: Run, active: Active, result: str, status: int) -> None:

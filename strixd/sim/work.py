@@ -18,15 +18,14 @@ class SimWork:
         self._clock = clock
         self._gate = gate
         self._run = ""
-        self._progress = Progress(0.0, 0.0)
+        self._moved = self._worked = 0.0
 
     async def progress(self, run: str, folders: tuple[str, ...], signs: object, seconds: float) -> Progress:
         async with self._gate.read("work", "progress"):
-            now, server = self._clock.now(), self._server()
-            if run != self._run:
-                self._run, self._progress = run, Progress(now, now)
-            if server and server.works:
-                self._progress = Progress(self._progress.moved, now)
-            if server and server.moves:
-                self._progress = Progress(now, self._progress.worked)
-            return self._progress
+            now, server = self._clock.steady(), self._server()
+            if run != self._run or (server and server.works):
+                self._worked = now
+            if run != self._run or (server and server.moves):
+                self._moved = now
+            self._run = run
+            return Progress(now - self._moved, now - self._worked)

@@ -93,14 +93,14 @@ class Node:
 
     async def until(self, wanted: Callable[[Status], bool], *, seconds: float) -> float:
         """Waits for a status that knows a whole pass, and gives the simulated seconds that it took."""
-        begun = self.world.clock.now()
+        begun = self.world.clock.steady()
         while not (self.status.passes and wanted(self.status)):
             assert self._task
             if self._task.done():
                 self._task.result()
-            assert self.world.clock.now() - begun < seconds, explain(self.status)
+            assert self.world.clock.steady() - begun < seconds, explain(self.status)
             await self.world.clock.sleep(0.5)
-        return self.world.clock.now() - begun
+        return self.world.clock.steady() - begun
 
     async def answers(self, *, seconds: float) -> float:
         return await self.until(answering, seconds=seconds)

@@ -406,7 +406,30 @@ async def test_requests_that_never_end_are_cut_off_and_that_is_said() -> None:
     async with serving() as node:
         assert 60 < await _drain(node, running=3600.0) < 80
         vllm = next(view for view in node.status.resources if view.name == "vllm")
-        assert vllm.facts[-1] == "requests that still ran after 60 s were cut off"
+        assert vllm.facts[-1] == "its engine had not ended after 60 s: what still ran was cut off"
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("order", ["drain", "restart vllm"])
+@virtual
+async def test_a_server_that_loads_has_no_requests_and_is_ended_at_once(order: str, restarted: bool) -> None:
+    async with living(world()) as node:
+        await node.until(lambda status: status.phase == "ready", seconds=120)
+        node.world.serving.fault = "spinning"
+        assert node.engine
+        await node.engine.serve(MODEL, (), by="uid 0: serve")
+        await node.until(lambda _: node.world.systemd.active(VLLM), seconds=60)
+        await node.world.clock.sleep(10)
+        if restarted:
+            await node.restart()
+        node.world.serving.fault = ""
+        await (node.engine.drain("uid 0: drain") if order == "drain" else node.engine.restart("vllm", "uid 0: restart"))
+        if order == "drain":
+            await node.until(lambda status: status.phase == "drained", seconds=10)
+            assert "cut off" not in explain(node.status) + str(node.status.resources[-1].facts)
+        else:
+            await node.answers(seconds=60)
+            assert starts(node.world, VLLM) == 2
 
 
 @virtual
@@ -557,6 +580,43 @@ async def test_a_gated_model_is_said_before_it_is_started() -> None:
         await node.engine.serve(MODEL, (), by="uid 0: serve")
         await node.until(lambda status: "licence" in explain(status), seconds=60)
         assert starts(gated, VLLM) == 0
+
+
+@virtual
+async def test_a_model_that_was_fetched_is_started_whatever_the_hub_says_now() -> None:
+    fetched = world()
+    fetched.hub[MODEL] = f"Cannot fetch {MODEL}: accept its licence at https://hub/{MODEL}"
+    fetched.disk.put(f"/var/lib/strixd/models/hub/models--{MODEL.replace('/', '--')}/refs", "")
+    async with living(fetched) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, (), by="uid 0: serve")
+        await node.answers(seconds=120)
+
+
+@virtual
+async def test_want_of_memory_is_tried_again_where_it_was_enough_before() -> None:
+    async with serving() as node:
+        assert node.engine
+        node.world.serving.fault = "memory"
+        node.world.kill(VLLM)
+        await node.until(lambda status: "not enough memory" in explain(status), seconds=120)
+        node.world.serving.fault = ""
+        await node.answers(seconds=300)
+        node.world.serving.fault = "memory"
+        await node.engine.serve("strixd/larger", (), by="uid 0: serve")
+        await node.until(lambda status: status.phase == "stuck", seconds=120)
+        before = starts(node.world, VLLM)
+        await node.world.clock.sleep(600)
+        assert starts(node.world, VLLM) == before
+
+
+@virtual
+async def test_a_journal_that_cannot_be_read_keeps_no_model_down() -> None:
+    async with serving() as node:
+        node.world.calls.down.add("journal")
+        node.world.kill(VLLM)
+        await node.until(lambda status: status.incident is not None, seconds=20)
+        await node.answers(seconds=120)
 
 
 @virtual

@@ -170,7 +170,7 @@ class RecordedDoor:
     async def _after_serve(self) -> None:
         for number, each in enumerate(self.after_serve, 100):
             await asyncio.sleep(0.05)
-            await self.say(replace(each, passes=number, ordered=float(number)))
+            await self.say(replace(each, passes=number, ordered=self._ordered))
 
     async def stop(self, by: str) -> None:
         self._note("stop", by=by)
@@ -188,7 +188,7 @@ class RecordedDoor:
         self._order()
 
     def _order(self) -> None:
-        self._ordered = 8.5  # newer than pass 7, which it says at first, and pass 8
+        self._ordered = 9.0  # as pass 9 says, not 7, which it says at first, nor any other
         self._coming = asyncio.create_task(self._after_serve())
 
     async def pause(self, by: str) -> None:

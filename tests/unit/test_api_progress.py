@@ -11,7 +11,7 @@ from strixd.api.progress import PATIENCE, Journey, Progress, advance
 from strixd.engine.status import ResourceView, Status
 from strixd.errors import CannotServe
 
-START = Journey("tiny", ordered=7.0)
+START = Journey("tiny")
 
 
 def told(*states: Status) -> list[tuple[str, bool]]:
@@ -28,7 +28,7 @@ def drained(*resources: ResourceView) -> Status:
 
 
 def test_the_way_of_a_drain_is_one_stage() -> None:
-    journey = Journey("", 7.0, "drain")
+    journey = Journey("", "drain")
     running = drained(resource("vllm", "waiting", "what runs has 50 s more"), resource("ray", "blocked", "no carrier"))
     journey, news = advance(journey, running, 0)
     assert news == (Progress("drain", False, "vllm: what runs has 50 s more"),)
@@ -38,7 +38,7 @@ def test_the_way_of_a_drain_is_one_stage() -> None:
 
 
 def test_the_way_back_of_ray_alone_asks_for_no_model() -> None:
-    journey, news = advance(Journey("", 7.0, "ray"), replace(status(resource("vllm", "stuck")), model=None), 0)
+    journey, news = advance(Journey("", "ray"), replace(status(resource("vllm", "stuck")), model=None), 0)
     assert [(each.stage, each.done) for each in news] == [("image", True), ("ray", True)]
     assert journey.arrived
 
@@ -47,7 +47,7 @@ def test_the_way_back_of_ray_alone_asks_for_no_model() -> None:
     ("journey", "state", "words"),
     [
         (START, drained(), "Cannot serve tiny: a later order says to drain"),
-        (Journey("", 7.0, "drain"), status(), "Cannot drain: a later order says to undrain"),
+        (Journey("", "drain"), status(), "Cannot drain: a later order says to undrain"),
     ],
 )
 def test_an_order_to_the_contrary_ends_the_way(journey: Journey, state: Status, words: str) -> None:
@@ -57,10 +57,6 @@ def test_an_order_to_the_contrary_ends_the_way(journey: Journey, state: Status, 
 
 def test_all_at_once_when_it_answers_already() -> None:
     assert told(status()) == [(stage, True) for stage in ("image", "ray", "load", "completion")]
-
-
-def test_a_state_from_before_the_order_says_nothing() -> None:
-    assert advance(START, status(resource("vllm", "stuck", "old flag"), passes=6), 0) == (START, ())
 
 
 def test_the_same_words_are_said_once() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from api_lab import Lab, idl, run, until
-from recorded_door import MOVE, MTU, change, resource, status
+from recorded_door import MOVE, MTU, NOON, change, resource, status
 
 from strixd import __version__
 from strixd.engine.status import Phase
@@ -142,7 +142,9 @@ def test_serve_ends_with_the_layer_in_the_way(tmp_path: Path) -> None:
 def test_apply_tells_each_step_and_the_end(tmp_path: Path) -> None:
     async def scenario(lab: Lab) -> None:
         running = change(began=8.0, ended=0.0, outcome="running", taken=0)
-        lab.door.changes = [change(began=8.0), change(id="c0", began=7.0, outcome="failed", why="an older one")]
+        earlier = (7.0, NOON + 3600)  # the latter before the clock was set back
+        older = [change(id=f"c at {at}", began=at, outcome="failed", why="an older one") for at in earlier]
+        lab.door.changes = [change(began=8.0), *older]
         lab.door.after_apply = [
             replace(status(), change=running),
             replace(status(), change=replace(running, taken=1)),
@@ -177,11 +179,15 @@ def test_apply_without_more_replies_after_the_pass(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
-def test_a_pass_that_may_have_begun_before_the_order_proves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ordered", [8.0, 3600.0])
+def test_a_pass_that_may_have_begun_before_the_order_proves_nothing(tmp_path: Path, ordered: float) -> None:
+    """Whatever its order is dated: the clock may have been set back since."""
+
     async def scenario(lab: Lab) -> None:
         async with lab.client() as client:
             await client.ask("Serve", {"model": "tiny"}, more=True)
-            await lab.door.say(status(resource("vllm", "stuck", "a flag of the old order"), passes=8))
+            old = status(resource("vllm", "stuck", "a flag of the old order"), passes=8)
+            await lab.door.say(replace(old, ordered=ordered))
             await asyncio.sleep(0.05)
             await lab.door.say(status(passes=9))
             assert (await client.reply())["parameters"]["stage"] == "image"

@@ -292,5 +292,7 @@ def test_a_ready_node_says_what_is_still_to_do() -> None:
     text = shown(status(reboot))
     assert "ready, but look at cmdline: since" in text
     assert "next      systemctl reboot" in text
+    stuck = shown(status(reboot, resource("vllm", "stuck", "no such model", hint="serve another")))
+    assert "next      serve another" in stuck, "a reboot mends nothing of it"
     blocked = shown(status(resource("cmdline", "blocked", "no grubby on this host")))
     assert "next      curl http://127.0.0.1:8000/v1/models" in blocked

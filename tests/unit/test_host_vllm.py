@@ -65,7 +65,7 @@ class Api(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/metrics" and self.server.metrics:
             self.server.made += self.server.generates
-            self.server.first = self.server.running + self.server.waiting - self.server.reading + self.server.left
+            self.server.first = self.server.running - self.server.reading + self.server.left
             return self.reply(200, METRICS.format_map(vars(self.server)).encode())
         return self.reply(200 if self.path == "/health" else 404, b"")
 
@@ -297,6 +297,16 @@ def test_counters_that_stand_still_are_a_failure(server: Vllm) -> None:
     play(server.served, script)
 
 
+def test_requests_that_wait_are_no_prompts_that_are_read(server: Vllm) -> None:
+    async def script(watcher: Watcher) -> None:
+        await watcher.see(answers)
+        server.running, server.waiting, began = 64, 10, time.monotonic()
+        await watcher.see(failed)
+        assert time.monotonic() - began < PACE.reading
+
+    play(server.served, script)
+
+
 def test_requests_that_have_just_come_get_their_time(server: Vllm) -> None:
     async def script(watcher: Watcher) -> None:
         await watcher.see(answers)
@@ -492,9 +502,9 @@ def test_the_key_is_read_from_its_file(server: Vllm, tmp_path: Path) -> None:
 
 
 def test_metrics() -> None:
-    text = METRICS.format(running=2.0, waiting=1.0, cache=0.25, made=7.0, first=3)
+    text = METRICS.format(running=2.0, waiting=1.0, cache=0.25, made=7.0, first=2)
     progress = (("generation_tokens_total", 12.0), ("kv_cache_usage_perc", 0.25))
-    assert read_load(text.encode()) == Load(3, 3, 0, progress, proven=True)
+    assert read_load(text.encode()) == Load(3, 2, 0, progress, proven=True)
     assert read_load(b"process_start_time_seconds 1\n") is None
     assert read_load(b"vllm:num_requests_running 0.0\nvllm:generation_tokens_total x\n") == Load(
         0, 0, 0, (), proven=False

@@ -316,7 +316,14 @@ def test_of_the_dead_one_is_shown_where_none_lives() -> None:
 
 
 def test_a_record_that_is_none() -> None:
-    wrong = (b"", b"[1]", b"\xff", b'{"a": ' + b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}")
+    wrong = (
+        b"",
+        b"[1]",
+        b"\xff",
+        b'{"a": ' + b"[" * 100_000,
+        b'{"a": ' + b"9" * 5000 + b"}",
+        b'{"a": "' + b"b" * 65536 + b'"}',
+    )
     assert [members.read_record(text) for text in wrong] == [{}] * len(wrong)
     assert members.read_record(b'{"a": "b"}') == {"a": "b"}
 

@@ -17,7 +17,7 @@ STATE = {
     "LoadState": "loaded",
     "ActiveState": "failed",
     "InvocationID": list(RUN),
-    "StateChangeTimestamp": 1_795_968_470_253_008,
+    "StateChangeTimestampMonotonic": 470_253_008,
     "NeedDaemonReload": False,
 }
 
@@ -36,24 +36,24 @@ def test_object_paths(name: str, path: str) -> None:
 
 
 def test_a_run_that_failed() -> None:
-    unit = to_unit("x.service", STATE, {"Result": "exit-code", "ExecMainStatus": 137})
+    unit = to_unit("x.service", STATE, {"Result": "exit-code", "ExecMainStatus": 137}, zero=1_795_968_000.0)
     assert (unit.loaded, unit.active, unit.result, unit.status) == (True, "failed", "exit-code", 137)
     assert (unit.invocation, unit.since) == (RUN.hex(), 1_795_968_470.253008)
 
 
 def test_a_unit_that_never_ran() -> None:
-    never = STATE | {"ActiveState": "inactive", "InvocationID": [], "StateChangeTimestamp": 0}
-    unit = to_unit("x.service", never, {})
+    never = STATE | {"ActiveState": "inactive", "InvocationID": [], "StateChangeTimestampMonotonic": 0}
+    unit = to_unit("x.service", never, {}, zero=1_795_968_000.0)
     assert (unit.invocation, unit.since, unit.result) == ("", 0.0, "")
 
 
 def test_a_unit_without_a_file() -> None:
-    assert not to_unit("x.service", STATE | {"LoadState": "not-found"}, {}).loaded
+    assert not to_unit("x.service", STATE | {"LoadState": "not-found"}, {}, zero=0.0).loaded
 
 
 @pytest.mark.parametrize(("said", "active"), [("refreshing", "active"), ("maintenance", "deactivating")])
 def test_states_that_the_port_does_not_know(said: str, active: str) -> None:
-    assert to_unit("x.service", STATE | {"ActiveState": said}, {}).active == active
+    assert to_unit("x.service", STATE | {"ActiveState": said}, {}, zero=0.0).active == active
 
 
 @pytest.fixture

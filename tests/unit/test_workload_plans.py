@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
 from strixd.fabric import Fabric, Pick
 from strixd.occupied import AGAIN, Seat, conflicts, who
-from strixd.plan import Condition, Plan
+from strixd.plan import Condition, Plan, Step
 from strixd.ports import Answer, Card, Holder, Link, Member, Progress, RayReport, Unit
 from strixd.quadlet import Container, render
 from strixd.resources import drain, image, members, ray, vllm
 from strixd.resources.publish import Publish
+from strixd.sim import World, simulated_host
+from strixd.sim.world import VLLM
 from strixd.workload import Gather, Start, Stop, WriteUnit
 
 HEAD = members.Peer("halo1", "head", "10.0.0.1", 1)
@@ -285,6 +288,7 @@ def served() -> vllm.Desired:
         container=Container(vllm.NAME, "vLLM", "", command),
         model="m",
         local="/models/m",
+        cached="/models/hub/models--cached/refs",
         path="/m/m",
         url="http://127.0.0.1:8000",
         listen=Seat("127.0.0.1", 8000, "[model] port"),
@@ -333,15 +337,15 @@ def test_a_server_that_goes_on_failing_is_stopped_and_started(answer: Answer, ac
 @pytest.mark.parametrize(
     ("progress", "answer", "acts"),
     [
-        (Progress(moved=900.0, worked=900.0), Answer(), False),
-        (Progress(moved=900.0, worked=999.0), Answer(), False),
-        (Progress(moved=999.0, worked=100.0), Answer(), False),
-        (Progress(moved=870.0, worked=870.0), Answer(), True),  # nothing at all for more than two minutes
-        (Progress(moved=999.0 - 3599.0, worked=999.0), Answer(), False),  # compiles
-        (Progress(moved=999.0 - 3601.0, worked=999.0), Answer(), True),
-        (Progress(999.0, 999.0), Answer(failed_at=990.0, error="HTTP 500 to a completion", heard_at=950.0), False),
-        (Progress(999.0, 999.0), Answer(failed_at=999.0, error="HTTP 500 to a completion", heard_at=900.0), True),
-        (Progress(999.0, 999.0), Answer(failed_at=999.0, error="no completion within 20 s", heard_at=900.0), False),
+        (Progress(still=100.0, idle=100.0), Answer(), False),
+        (Progress(still=100.0, idle=1.0), Answer(), False),
+        (Progress(still=1.0, idle=900.0), Answer(), False),
+        (Progress(still=130.0, idle=130.0), Answer(), True),  # nothing at all for more than two minutes
+        (Progress(still=3599.0, idle=1.0), Answer(), False),  # compiles
+        (Progress(still=3601.0, idle=1.0), Answer(), True),
+        (Progress(1.0, 1.0), Answer(failed_at=990.0, error="HTTP 500 to a completion", heard_at=950.0), False),
+        (Progress(1.0, 1.0), Answer(failed_at=999.0, error="HTTP 500 to a completion", heard_at=900.0), True),
+        (Progress(1.0, 1.0), Answer(failed_at=999.0, error="no completion within 20 s", heard_at=900.0), False),
     ],
 )
 def test_a_start_has_as_long_as_it_makes_progress(progress: Progress, answer: Answer, acts: bool) -> None:
@@ -370,9 +374,6 @@ def test_no_order_means_no_unit() -> None:
         ("exit-code", 1, "Errno 98 address already in use", "held"),
         ("exit-code", 2, "vllm: error: unrecognized arguments: --nope", "stuck"),
         ("exit-code", 1, "HFValidationError: Repo id must be in the form", "stuck"),
-        ("exit-code", 1, "ValueError: 1 GiB is less than requested memory for kv", "stuck"),
-        ("exit-code", 1, "ValueError: No available memory for the cache blocks. Try increasing", "stuck"),
-        ("exit-code", 1, "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB. GPU 0 has", "stuck"),
         ("exit-code", 1, "attention heads (4) must be divisible by tensor parallel size (3).", "stuck"),
         ("exit-code", 1, "Model architectures ['Foo'] are not supported for now. Supported", "stuck"),
         ("exit-code", 1, "Unknown quantization method: foo. Must be one of", "stuck"),
@@ -386,6 +387,33 @@ def test_ends(result: str, status: int, line: str, condition: Condition) -> None
     assert bool(plan.steps) == (condition == "held")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ValueError: 1 GiB is less than requested memory for kv",
+        "ValueError: No available memory for the cache blocks. Try increasing",
+        "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB. GPU 0 has",
+    ],
+)
+def test_want_of_memory_is_hopeless_where_it_never_was_enough(line: str) -> None:
+    """Whether it ever was, the engine knows."""
+    unit = Unit("strixd-vllm.service", True, "failed", "exit-code", 1, "i1", 10.0)
+    plan = vllm.Vllm().plan(served(), watched(served(), unit=unit, words=(line, "after")))
+    assert (plan.condition, plan.hopeless, [type(step) for step in plan.steps]) == ("held", True, [Start])
+    assert "not enough" in plan.why
+
+
+def test_a_folder_that_is_here_and_holds_no_model_is_said_at_once() -> None:
+    unit = Unit("strixd-vllm.service", True, "failed", "exit-code", 1, "i1", 10.0)
+    line = "ValueError: Invalid repository ID or local directory specified: '/models/m'."
+    seen = watched(served(), unit=unit, words=(line,))
+    plan = vllm.Vllm().plan(served(), replace(seen, present=(served().local,)))
+    assert (plan.condition, plan.steps) == ("stuck", ())
+    assert "holds no model" in plan.why
+    from_the_hub = vllm.Vllm().plan(served(), replace(seen, present=()))
+    assert from_the_hub.condition != "stuck"
+
+
 def test_a_new_order_tries_again_what_was_given_up() -> None:
     unit = Unit("strixd-vllm.service", True, "failed", "exit-code", 2, "i1", 10.0)
     desired = replace(served(), retry_after=11.0)
@@ -396,29 +424,56 @@ def test_a_new_order_tries_again_what_was_given_up() -> None:
 RUNS = drain.Observed(engine=True)
 
 
-def draining(seen: drain.Observed, *, now: float = 20.0, seconds: int = 60, drained: bool = True) -> Plan:
+def draining(seen: drain.Observed, *, seconds: int = 60, drained: bool = True) -> Plan:
     order = drain.Desired(seconds, drained, restart="i0")
     desired = replace(served(), container=None, model="", drain=order) if drained else replace(served(), drain=order)
-    return vllm.Vllm().plan(desired, watched(served(), draining=seen, now=now))
+    return vllm.Vllm().plan(desired, watched(served(), draining=seen))
 
 
 def test_a_drain_lets_the_engine_finish_and_ends_it_when_time_is_over() -> None:
     assert draining(RUNS).steps == (drain.Interrupt("strixd-vllm.service", "i1"),)
-    asked = replace(RUNS, since=21.0)
-    waiting = draining(asked, now=41.0)
+    asked = replace(RUNS, asked=61.0)
+    waiting = draining(replace(RUNS, asked=20.0))
     assert (waiting.condition, waiting.steps) == ("waiting", ())
     assert "40 s" in waiting.why
-    (late,) = draining(asked, now=82.0).steps
+    (late,) = draining(asked).steps
     assert isinstance(late, drain.End)
     assert "after 60 s" in late.cut
-    (idle,) = draining(replace(asked, engine=False), now=82.0).steps
+    (idle,) = draining(replace(asked, engine=False)).steps
     assert isinstance(idle, drain.End)
     assert idle.cut == "", "its engine had finished, the server only takes long to end"
 
 
-def test_a_drain_after_the_clock_was_set_back_waits_for_no_other_century() -> None:
-    (step,) = draining(replace(RUNS, since=21.0), now=20.0).steps
-    assert isinstance(step, drain.End)
+@pytest.mark.parametrize("drained", [True, False])
+@pytest.mark.parametrize(
+    ("answer", "steps"),
+    [
+        (Answer(), ()),  # strixd has just started: not asked yet
+        (Answer(failed_at=9.0, error="no completion: connection refused"), (drain.End(VLLM, "i1", ""),)),
+        (Answer(failed_at=9.0, error="no completion within 20 s", heard_at=3.0), (drain.Interrupt(VLLM, "i1"),)),
+        (Answer(failed_at=9.0, error="connection refused", proven=True), (drain.Interrupt(VLLM, "i1"),)),
+    ],
+)
+def test_only_a_server_that_listens_can_have_requests(answer: Answer, steps: tuple[Step, ...], drained: bool) -> None:
+    order = drain.Desired(60, drained, restart="i1")
+    desired = replace(served(), drain=order, **({"container": None} if drained else {}))  # type: ignore[arg-type]
+    seen = replace(RUNS, requests=drain.requests(answer))
+    plan = vllm.Vllm().plan(desired, watched(served(), draining=seen))
+    assert (plan.condition, plan.steps) == ("waiting", steps)
+
+
+@pytest.mark.parametrize("mark", ["i1", "i1 soon", "i1 1795968470.25", "i0 90.0"])
+def test_a_mark_that_is_not_of_this_run_and_boot_is_none(mark: str) -> None:
+    """Among them one of a strixd that wrote times of the day."""
+    assert asyncio.run(_marked(mark)).asked is None
+    assert asyncio.run(_marked("i1 90.0")).asked == pytest.approx(10.0, abs=1.0)
+
+
+async def _marked(text: str) -> drain.Observed:
+    world = World()
+    world.disk.put(drain.MARK, text, 0o644)
+    unit = Unit(VLLM, loaded=True, active="active", invocation="i1")
+    return await drain.observe(simulated_host(world), drain.Desired(60), unit)
 
 
 @pytest.mark.parametrize(("seen", "seconds"), [(drain.Observed(), 60), (RUNS, 0)])
@@ -439,7 +494,7 @@ def test_drained_is_ok_and_leaves_no_unit() -> None:
 
 
 def test_a_run_that_was_asked_to_end_is_not_served_by_an_undrain() -> None:
-    plan = draining(replace(RUNS, since=15.0), drained=False)
+    plan = draining(replace(RUNS, asked=5.0), drained=False)
     assert (plan.condition, plan.steps) == ("waiting", ())
     assert "has not ended yet" in plan.why
 
