@@ -36,6 +36,7 @@ class Desired:
     cmdline: cmdline.Desired
     firewall: firewall.Desired
     network: network.Desired
+    dscp: fabric_link.Desired
     memory: memory.Desired
     image: image.Desired
     fabric: fabric_link.Desired
@@ -46,13 +47,15 @@ class Desired:
 def derive(config: Config, node: Node, orders: Orders, card: str = "") -> Desired:
     """`card`: the MAC that the profile of the fabric link is bound to, as last observed."""
     fabric = Fabric(node.interface, node.mac, node.driver, card)
+    link = fabric_link.Desired(fabric, config.fabric.management, _link(config, node))
     return Desired(
         cmdline=cmdline.desired_arguments(config.kernel.policy, orders.at),
         firewall=_firewall(config, node, fabric),
         network=_network(config, node, orders, fabric),
         memory=memory.Desired(config.model.memory_reserve_bytes),
         image=image.Desired(config.image.reference, config.image.pull, orders.update_after),
-        fabric=fabric_link.Desired(fabric, config.fabric.management, _link(config, node)),
+        dscp=link,
+        fabric=link,
         ray=_ray(config, node, orders, fabric),
         vllm=_vllm(config, node, orders, fabric) if node.role == "head" else None,
     )

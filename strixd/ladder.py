@@ -123,14 +123,15 @@ def _no_carrier(card: Card) -> str:
 
 def _may_come(wanted: Wanted, card: Card) -> bool:
     """RDMA that is not there may be on its way."""
-    if card.thunderbolt or card.firmware.safe_mode or _forbidden(wanted) or card.lost >= LOSSES:
+    if card.thunderbolt or card.firmware.safe_mode or forbidden(wanted) or card.lost >= LOSSES:
         return False
     if card.ports:
         return any(port.transport != "iWARP" for port in card.ports)
     return card.driver in RDMA_DRIVERS or wanted.kind in ("roce", "infiniband")
 
 
-def _forbidden(wanted: Wanted) -> str:
+def forbidden(wanted: Wanted) -> str:
+    """Why RDMA is not wanted at all, "" when it is."""
     if wanted.kind in ("ethernet", "thunderbolt"):
         return f'[fabric] kind = "{wanted.kind}" means TCP'
     if wanted.person.get(OFF, "0") != "0":
@@ -142,7 +143,7 @@ def _rdma(wanted: Wanted, card: Card) -> Rung:
     """The first port that will do; else what is wrong with the first."""
     if card.thunderbolt:
         return Rung("rdma", card.interface, "Thunderbolt carries TCP only")
-    if why := _forbidden(wanted):
+    if why := forbidden(wanted):
         mend = "take that out of cluster.toml, then strixd-cli apply" if OFF in why else ""
         return Rung("rdma", card.interface, why, mend)
     if card.firmware.safe_mode:

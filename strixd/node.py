@@ -36,6 +36,7 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
     from strixd.host.login import Login
     from strixd.host.networkmanager import NetworkManager
     from strixd.host.ray import RayByProbe
+    from strixd.host.rdma_cm import ConfigfsRdmaCm
     from strixd.host.systemd import Systemd
     from strixd.host.vllm import VllmApi
     from strixd.host.watchfiles import FileWatch
@@ -65,6 +66,7 @@ async def real_host(*, rollback: float = 60.0) -> AsyncIterator[Host]:
             identity=Identity(socket.gethostname(), _boot(), tuple(link.mac for link in await links.read())),
             links=links,
             hardware=cards,
+            rdma_cm=ConfigfsRdmaCm(),
             crossings=crossings,
             network=network,
             firewall=firewall,

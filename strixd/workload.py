@@ -142,6 +142,11 @@ class Gather:
             logger.warning("%s is restarted without whole evidence: %s", self.unit, trouble)
 
 
+def gather(unit: Unit, why: str) -> tuple[Step, ...]:
+    """Of a run that is there; one that has ended has left nothing to look at but its last words."""
+    return (Gather(unit.name, why),) if unit.active == "active" else ()
+
+
 async def _run_to_end(host: Host, name: str) -> str:
     """Start a unit that ends by itself. Why it did not end well in time, "" when it did."""
     before = (await host.units.read(name)).invocation

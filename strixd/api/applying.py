@@ -12,7 +12,7 @@ from typing import Final, Literal
 from strixd.engine.status import ChangeView, Status, StepView
 
 ApplyStage = Literal["step", "check", "undo", "end"]
-SETTINGS: Final = ("cmdline", "firewall", "network")
+SETTINGS: Final = ("cmdline", "firewall", "network", "dscp")
 """What an apply makes true. The rest is started, and judged by later passes: it says nothing of an apply."""
 
 

@@ -14,6 +14,7 @@ _LINKED = (
     "rdma",
     "fabric",
     "lossless",
+    "dscp",
     "rdma-mtu",
     "overlap",
     "address",
@@ -31,6 +32,7 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "daemon": (
         "network",
         "fabric",
+        "dscp",
         "firewall",
         "memory",
         "image",

@@ -15,7 +15,7 @@ from strixd.engine.status import ChangeView, Outcome, StepView
 from strixd.errors import StrixdError
 from strixd.plan import Step
 from strixd.ports import Files
-from strixd.resources import cmdline, firewall, mtu, network_steps
+from strixd.resources import cmdline, dscp, firewall, mtu, network_steps
 
 log = logging.getLogger("strixd")
 
@@ -24,7 +24,7 @@ HISTORY = "/var/lib/strixd/history.json"
 KEPT = 100  # changes
 KINDS: Mapping[str, type[Any]] = {
     f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}": kind
-    for module in (cmdline, firewall, mtu, network_steps)
+    for module in (cmdline, dscp, firewall, mtu, network_steps)
     for kind in vars(module).values()
     if isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "undo")
 }

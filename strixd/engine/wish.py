@@ -12,6 +12,7 @@ from strixd.desired import derive
 from strixd.orders import Orders
 from strixd.plan import Resource
 from strixd.resources.cmdline import Cmdline
+from strixd.resources.dscp import Dscp
 from strixd.resources.fabric import FabricLink
 from strixd.resources.firewall import Firewall
 from strixd.resources.image import Image
@@ -24,6 +25,7 @@ RESOURCES: tuple[Resource[Any, Any], ...] = (
     Cmdline(),
     Firewall(),
     Network(),
+    Dscp(),
     FabricLink(),
     Memory(),
     Image(),

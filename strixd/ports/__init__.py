@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strixd.ports.boot import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry, BootLoader, Effects, Gpu, Kernel, Power
-from strixd.ports.hardware import Card, Firmware, Gid, Hardware, Pci, RdmaPort
+from strixd.ports.hardware import Card, Firmware, Gid, Hardware, Pci, RdmaCm, RdmaPort
 from strixd.ports.network import (
     STAGED,
     Counters,
@@ -74,6 +74,7 @@ __all__ = [
     "Progress",
     "Ray",
     "RayReport",
+    "RdmaCm",
     "RdmaPort",
     "Running",
     "Served",
@@ -108,6 +109,7 @@ class Host:
     identity: Identity
     links: Links
     hardware: Hardware
+    rdma_cm: RdmaCm
     crossings: Crossings
     network: Network
     firewall: Firewall

@@ -86,6 +86,17 @@ WINDOW = 600.0
 """Seconds over which losses of the carrier are counted."""
 
 
+class RdmaCm(Protocol):
+    """configfs of the kernel's rdma_cm: what it gives connections whose program asks for nothing else."""
+
+    async def tos(self, device: str, number: int) -> int:
+        """The type of service in the IP header of RoCE v2 over this port; 0 where nobody has asked for any.
+        Unavailable, with what to do about it, when configfs or rdma_cm is not there or does not answer."""
+
+    async def set_tos(self, device: str, number: int, tos: int) -> None:
+        """For connections from now on, until the device goes; 0 as if nobody had asked."""
+
+
 class Hardware(Protocol):
     """sysfs, and what drivers tell by ethtool and devlink."""
 

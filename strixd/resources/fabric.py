@@ -15,8 +15,6 @@ from strixd.resources import image
 
 USB4 = 40.0
 """Gb/s of two lanes; a passive cable that is too long gets half of it."""
-OLDEST = (4, 91)
-"""The firmware that an E810 needs at least, by the guide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +106,9 @@ def _place(pci: Pci) -> str:
 
 
 def _firmware(card: Card) -> str:
+    """Whether it is too old is the doctor's to say, by a table that can be overridden (strixd/doctor/known.toml)."""
     version, package = card.firmware.version or "unknown", card.firmware.package
-    old = f" (older than {'.'.join(map(str, OLDEST))})" if card.driver == "ice" and _older(version) else ""
-    return f", firmware {version}{old}" + (f", package {package}" if package else "")
-
-
-def _older(version: str) -> bool:
-    """ "4.40 0x8001c967 1.3534.0": the first number is the one that counts."""
-    parts = version.split(" ")[0].split(".")
-    return all(part.isdecimal() for part in parts) and tuple(map(int, parts)) < OLDEST
+    return f", firmware {version}" + (f", package {package}" if package else "")
 
 
 def _port(port: RdmaPort) -> str:

@@ -111,7 +111,8 @@ class Image:
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         said = observed.report
         if observed.unit.active in ("active", "activating"):
-            return Plan(self.name, condition="waiting", why=_progress(desired, said), facts=_facts(observed))
+            why = _progress(desired, said)
+            return Plan(self.name, condition="waiting", why=why, facts=_facts(observed), echo=True)
         update = later(desired.update_after, said.at, observed.now)
         fetch = (Fetch(desired.reference, observed.recorded, desired.pull, update),)
         suspect = later(observed.suspect, said.at, observed.now)

@@ -14,7 +14,7 @@ from typing import ClassVar
 from strixd import collectives, workload
 from strixd.elapsed import elapsed, later
 from strixd.fabric import LINKS, Fabric, Pick, pick
-from strixd.ladder import Wanted, judge
+from strixd.ladder import Wanted, forbidden, judge
 from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
 from strixd.ports import Card, Holder, Host, RayReport, Unit
@@ -121,11 +121,8 @@ class Ray:
         chosen, unit = choice(desired, observed), observed.unit
         if chosen.halt:
             return Plan(self.name, _word(desired, observed), chosen.halt, chosen.why, chosen.hint)
-        container = complete(desired, observed)
-        if observed.text != render(container):
-            why = chosen.why or ("its settings changed" if observed.text else "")
-            steps = workload.replace(container, before=observed.text, unit=unit, why=why)
-            return Plan(self.name, steps, "held" if chosen.lost else "ok", why)
+        if observed.text != render(complete(desired, observed)):
+            return _changed(self.name, desired, observed, chosen)
         if unit.active in ("activating", "deactivating"):
             return Plan(self.name, condition="waiting", why=f"{unit.name} is {unit.active}")
         if unit.active != "active":
@@ -158,13 +155,22 @@ def choice(desired: Desired, observed: Observed) -> rung.Choice:
         head="" if leads else rung.named(observed.report, desired.head.name),
     )
     verdict = judge(desired.link, observed.card, observed.now)
-    return rung.choose(verdict, seen, leads=leads, allow_tcp=desired.link.allow_tcp, dscp=desired.link.dscp)
+    chosen = rung.choose(verdict, seen, leads=leads, allow_tcp=desired.link.allow_tcp, dscp=desired.link.dscp)
+    return replace(chosen, why="", lost=False) if forbidden(desired.link) else chosen  # not lost: not wanted
 
 
 def complete(desired: Desired, observed: Observed) -> Container:
     """The container with what only this host knows."""
     base = replace(desired.container, devices=observed.devices, keys=observed.keys)
     return with_host(base, observed.image, choice(desired, observed).told)
+
+
+def _changed(name: str, desired: Desired, observed: Observed, chosen: rung.Choice) -> Plan:
+    why = chosen.why or ("its settings changed" if observed.text else "")
+    saved = chosen.lost and (desired.leads or _lost_here(desired, observed))
+    first = workload.gather(observed.unit, why) if saved else ()
+    steps = workload.replace(complete(desired, observed), before=observed.text, unit=observed.unit, why=why)
+    return Plan(name, (*first, *steps), "held" if chosen.lost else "ok", why)
 
 
 def _down(name: str, desired: Desired, observed: Observed) -> Plan:
@@ -236,8 +242,20 @@ def _word(desired: Desired, observed: Observed) -> tuple[Step, ...]:
 
 
 def _publish(desired: Desired, observed: Observed, report: RayReport) -> tuple[Step, ...]:
+    """The others hear at once of a link that is lost: each of them then saves what it has of the same moment."""
     record = _record(desired, observed, report)
-    return (Publish(record),) if dict(record) != observed.published else ()
+    if dict(record) == observed.published:
+        return ()
+    lost = _lost_here(desired, observed)
+    why = f"RDMA is lost: {dict(record)[rung.RDMA]}" if lost else ""
+    return (Publish(record), *(workload.gather(observed.unit, why) if lost else ()))
+
+
+def _lost_here(desired: Desired, observed: Observed) -> bool:
+    if observed.card is None or forbidden(desired.link):
+        return False
+    verdict = judge(desired.link, observed.card, observed.now)
+    return rung.newly_lost(verdict, observed.published, link(observed.text or ""))
 
 
 def _abandoned(desired: Desired, observed: Observed, report: RayReport) -> bool:

@@ -69,6 +69,12 @@ def said(verdict: Verdict, before: Mapping[str, str], told: Mapping[str, str]) -
     return {RDMA: fine, RUNG: collectives.name(told) or ""}
 
 
+def newly_lost(verdict: Verdict, before: Mapping[str, str], told: Mapping[str, str]) -> bool:
+    """The RDMA that the containers were `told` of is lost by this node's own link, and its record does not say so yet:
+    what is saved of that is saved once, however long the head takes to restart."""
+    return collectives.name(told) == "rdma" and before.get(RDMA, FINE) == FINE != said(verdict, before, told)[RDMA]
+
+
 def choose(verdict: Verdict, seen: Seen, *, leads: bool, allow_tcp: bool, dscp: int) -> Choice:
     """`leads`: this node is the head."""
     force = collectives.name(seen.told)

@@ -40,6 +40,11 @@ PERMANENT = (
     ("GatedRepoError", "the model is gated and this node may not fetch it"),
     ("less than requested memory for kv", "not enough memory for the key-value cache"),
     ("larger than the available KV cache memory", "not enough memory for the key-value cache"),
+    ("No available memory for the cache blocks", "not enough memory for the key-value cache"),
+    ("out of memory. Tried to allocate", "not enough GPU memory for this model"),
+    ("must be divisible by tensor parallel size", "this model cannot be split over so many GPUs"),
+    ("are not supported for now", "this vLLM does not know the model's architecture"),
+    ("Unknown quantization method", "this vLLM does not know the model's quantization"),
     ("User-specified max_model_len", "--max-model-len does not fit this model"),
 )
 
@@ -207,9 +212,8 @@ def _loading(name: str, desired: Desired, observed: Observed) -> Plan:
 
 
 def _begin_anew(unit: Unit, why: str) -> tuple[Step, ...]:
-    """Of a run that is there and hangs; one that has ended has left nothing to look at but its last words. The next
-    pass starts the new one, when no rank of this one is left."""
-    return (workload.Gather(unit.name, why), workload.Stop(unit.name, why))
+    """Of a run that is there and hangs. The next pass starts the new one, when no rank of this one is left."""
+    return (*workload.gather(unit, why), workload.Stop(unit.name, why))
 
 
 def _stalled(observed: Observed) -> str:

@@ -20,12 +20,13 @@ LAYER = 1_500_000_000  # bytes
 @dataclass(slots=True)
 class Registry:
     """Images of the world (`offered`: reference → content, which may change) and of this node's store (`stored`:
-    digest → reference). `pull` is how long a pull takes; `fault`: why none succeeds; `sets`: what every
-    image says of the link."""
+    digest → reference). `pull` is how long a pull takes, `look` a look without one; `fault`: why none succeeds; `sets`:
+    what every image says of the link."""
 
     offered: dict[str, str] = field(default_factory=dict)
     stored: dict[str, str] = field(default_factory=dict)
     pull: float = 8.0
+    look: float = 0.2
     fault: str = ""
     sets: str = ""
 
@@ -56,7 +57,7 @@ class Fetch:
         self._update = bool(request.get("update"))
         self._wanted = "" if self._update else str(request.get("digest", ""))
         self._pull = str(request.get("pull", "missing"))
-        run.after(0.2, lambda: self._look(run))
+        run.after(self._registry.look, lambda: self._look(run))
 
     def ended(self) -> None:
         pass

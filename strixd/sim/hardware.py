@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from strixd.errors import Rejected, Unavailable
 from strixd.ports import Card, Firmware, Gid, Link, Pci, RdmaPort
 from strixd.ports.hardware import Transport
 from strixd.sim.clock import Clock
 from strixd.sim.gate import Gate
 from strixd.sim.network import NetworkManager
 
+PORT = ("irdma0", 1)
 THUNDERBOLT = "thunderbolt-net"
 Fault = Literal["", "none", "down", "gids", "iwarp", "flaps", "safe mode"]
 """No RDMA device; its port is down; no GID; iWARP; the carrier is lost again and again; no DDP package."""
@@ -18,11 +20,18 @@ Fault = Literal["", "none", "down", "gids", "iwarp", "flaps", "safe mode"]
 
 @dataclass(slots=True)
 class Rdma:
-    """What is wrong with the RDMA of this node's card, and which index its GID of RoCE v2 has."""
+    """What is wrong with the RDMA of this node's card, and which index its GID of RoCE v2 has. `tos`: what rdma_cm
+    gives connections over its port; `loaded`: rdma_cm is."""
 
     fault: Fault = ""
     index: int = 3
     driver: str = "ice"
+    tos: int = 0
+    loaded: bool = True
+
+    @property
+    def there(self) -> bool:
+        return self.fault not in ("none", "safe mode")
 
 
 class SimHardware:
@@ -48,11 +57,35 @@ class SimHardware:
         return self._last[card.interface]
 
 
+class SimRdmaCm:
+    """ports.RdmaCm."""
+
+    def __init__(self, rdma: Rdma, gate: Gate) -> None:
+        self._rdma = rdma
+        self._gate = gate
+
+    async def tos(self, device: str, number: int) -> int:
+        async with self._gate.read("rdma_cm", "tos"):
+            self._loaded()
+            return self._rdma.tos if self._rdma.there and (device, number) == PORT else 0
+
+    async def set_tos(self, device: str, number: int, tos: int) -> None:
+        async with self._gate.write("rdma_cm", "set_tos", device, number, tos):
+            self._loaded()
+            if not self._rdma.there or (device, number) != PORT:
+                raise Rejected(f"Cannot set the TOS of {device} port {number}: No such device")
+            self._rdma.tos = tos
+
+    def _loaded(self) -> None:
+        if not self._rdma.loaded:
+            raise Unavailable("Cannot read what rdma_cm gives its connections: not loaded", hint="modprobe rdma_cm")
+
+
 def _card(link: Link, changes: int, rdma: Rdma) -> Card:
     if link.driver != rdma.driver:
         bolt = link.driver == THUNDERBOLT
         return Card(link.name, link.driver, link.carrier, 40.0 * bolt, link.mtu, changes, thunderbolt=bolt)
-    ports = () if rdma.fault in ("none", "safe mode") else (_port(link, rdma),)
+    ports = (_port(link, rdma),) if rdma.there else ()
     return Card(
         link.name,
         link.driver,
@@ -77,4 +110,4 @@ def _port(link: Link, rdma: Rdma) -> RdmaPort:
         for second in (False, True)
     ]
     state, physical = ("ACTIVE", "LinkUp") if up else ("DOWN", "Disabled")
-    return RdmaPort("irdma0", 1, transport, state, physical, "Ethernet", 100.0, 4096, tuple(gids), "1.71")
+    return RdmaPort(*PORT, transport, state, physical, "Ethernet", 100.0, 4096, tuple(gids), "1.71")

@@ -10,7 +10,7 @@ from strixd.sim.crossing import SimCrossings
 from strixd.sim.files import SimFiles, SimHub, SimJournal
 from strixd.sim.firewall import SimFirewall
 from strixd.sim.gate import Gate
-from strixd.sim.hardware import SimHardware
+from strixd.sim.hardware import SimHardware, SimRdmaCm
 from strixd.sim.links import SimLinks
 from strixd.sim.nm_port import SimNetwork
 from strixd.sim.ray_port import SimRay
@@ -27,6 +27,7 @@ def simulated_host(world: World, *, rollback: float = 60.0) -> Host:
         identity=world.identity,
         links=SimLinks(world.network, gate),
         hardware=SimHardware(world.network, world.rdma, world.clock, gate),
+        rdma_cm=SimRdmaCm(world.rdma, gate),
         crossings=SimCrossings(world.wire, world.network, world.cluster, gate, world.changed),
         network=SimNetwork(world.network, gate, world.clock, time=rollback),
         firewall=SimFirewall(world.firewalld, gate),

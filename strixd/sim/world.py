@@ -139,6 +139,7 @@ class World:
         self.systemd.boot()
         self.firewalld.runtime.clear()
         self.network.boot()
+        self.rdma.tos = 0
         self.boot_files.content = booted(self.boot_files.content)
 
     def ask_reboot(self) -> None:
@@ -170,6 +171,7 @@ class World:
             "permanent zones": dict(self.firewalld.files),
             "boot": asdict(self.boot_files.content),
             "files": {path: text for path, text in self.disk.files.items() if path != HISTORY},
+            "tos": self.rdma.tos,
             "limits": dict(self.systemd.limits),
             "units": {name: (r.text, r.state.active) for name, r in self.systemd.records.items() if r.text or r.run},
         }

@@ -65,6 +65,9 @@ class Stage(Protocol):
     def gated(self, model: str) -> AbstractContextManager[None]:
         """A hub that refuses this model, and only this one."""
 
+    def without_rdma_cm(self) -> AbstractContextManager[None]:
+        """The kernel shows nothing of rdma_cm meanwhile."""
+
     def without_boot_tool(self) -> AbstractContextManager[None]:
         """Nothing here can change boot entries meanwhile."""
 
@@ -102,6 +105,11 @@ class Simulated:
     @asynccontextmanager
     async def host(self, *, rollback: float = 60.0) -> AsyncIterator[Host]:
         yield simulated_host(self.world, rollback=rollback)
+
+    @contextmanager
+    def without_rdma_cm(self) -> Iterator[None]:
+        self.world.rdma.loaded = False
+        yield
 
     @contextmanager
     def without_boot_tool(self) -> Iterator[None]:
@@ -182,6 +190,12 @@ class Real:
         if _output("nmcli", "-g", "GENERAL.CONNECTION", "device", "show", self.interface).strip() in ("", "--"):
             _output("nmcli", "--wait", "0", "device", "connect", self.interface)
             time.sleep(0.5)
+
+    @contextmanager
+    def without_rdma_cm(self) -> Iterator[None]:
+        """A lab host has no module of the kernel's, and no configfs."""
+        assert not Path("/sys/kernel/config/rdma_cm").exists()
+        yield
 
     @contextmanager
     def without_boot_tool(self) -> Iterator[None]:

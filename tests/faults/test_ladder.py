@@ -87,6 +87,11 @@ def resource(cluster: Cluster, name: str, host: Host | None = None) -> str:
     return f"{view['condition']}: {view['why']}"
 
 
+def saved(host: Host) -> str:
+    """What was kept of the only port's state at the only incident."""
+    return host.sh("grep -h '  state ' /var/lib/strixd/evidence/*-strixd-ray.service/rdma.txt").strip()
+
+
 def test_each_node_is_told_its_own_device_and_its_raylet_knows(serving: Cluster) -> None:
     assert model(serving)["over"] == "RDMA (RoCE v2, irdma0 port 1, GID 1)"
     for host in serving.hosts:
@@ -107,6 +112,7 @@ def test_a_port_that_goes_down_on_the_worker_moves_the_model_to_tcp(serving: Clu
     incident = serving.status()["incident"]
     assert incident["cause"].startswith("RDMA is lost: halo2: irdma7 port 1 is DOWN")
     assert "about 70 µs instead of 5 µs" in incident["cause"]
+    assert [saved(host) for host in serving.hosts] == ["state 4: ACTIVE", "state 1: DOWN"]
     assert f"TCP over {FABRIC}" in serving.cli("status").check().stdout
 
 

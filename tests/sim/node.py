@@ -16,6 +16,7 @@ from strixd.engine.wish import File, Wish
 from strixd.ports import Host
 from strixd.sim import World, clock, simulated_host
 from strixd.sim.gate import Killed
+from tests.cluster_file import cluster_file
 
 KEY = "/etc/strixd/cluster.key"
 MODEL = "strixd/tiny"
@@ -26,12 +27,7 @@ def names(count: int) -> tuple[str, ...]:
 
 
 def cluster_toml(count: int = 2) -> str:
-    nodes = (
-        f'[[node]]\nname = "{name}"\nrole = "{"worker" if number > 1 else "head"}"\n'
-        f'address = "192.168.100.{number}/24"\ndriver = "ice"\n'
-        for number, name in enumerate(names(count), 1)
-    )
-    return '[cluster]\nname = "sim"\n\n' + "\n".join(nodes)
+    return cluster_file(count=count, name="sim", prefix=24, card='driver = "ice"')
 
 
 def world(hostname: str = "halo1", *, count: int = 2) -> World:

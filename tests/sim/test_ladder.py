@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from strixd.engine.status import Status
+from strixd.ladder import GRACE
 from strixd.sim.hardware import Fault
-from strixd.sim.world import FABRIC, RAY, VLLM
+from strixd.sim.world import EVIDENCE, FABRIC, RAY, VLLM
+from strixd.workload import EVIDENCE_REQUEST, EVIDENCE_WITHIN
 from tests.quadlet_text import environment
 from tests.sim.node import MODEL, Node, answering, living, serving, starts, virtual, world
 
@@ -66,6 +69,66 @@ async def test_rdma_lost_in_service_restarts_on_tcp_and_says_what_it_costs(kind:
         assert incident.cause.startswith("RDMA is lost: ")
         assert incident.cause.endswith("goes on over TCP, about 70 µs instead of 5 µs")
         assert starts(node.world, VLLM) == 2
+
+
+def calls(node: Node) -> list[tuple[str, str]]:
+    """What was done to the units of evidence and of Ray, in order."""
+    units = {EVIDENCE: "evidence", RAY: "ray"}
+    return [
+        (call.method, units[call.args[0]])
+        for call in node.world.calls.writes
+        if call.method in ("start", "stop") and call.args[0] in units
+    ]
+
+
+RESTARTED = [("start", "evidence"), ("stop", "ray"), ("start", "ray")]
+
+
+def request(node: Node) -> dict[str, str]:
+    found: dict[str, str] = json.loads(node.world.disk.files[EVIDENCE_REQUEST])
+    return found
+
+
+@pytest.mark.parametrize("kind", ["down", "flaps"])
+@virtual
+async def test_what_a_lost_port_says_is_saved_once_and_before_the_restart(kind: Fault) -> None:
+    async with serving() as node:
+        fault(node, kind)
+        await node.until(lambda status: over(status) == TCP and answering(status), seconds=200)
+        assert calls(node) == [("start", "ray"), *RESTARTED]
+        assert request(node)["unit"] == RAY
+        assert request(node)["why"].startswith("RDMA is lost: ")
+
+
+@virtual
+async def test_the_head_saves_its_own_side_of_a_loss_on_another_node() -> None:
+    async with serving() as node:
+        node.world.cluster.others["halo2"].record["rdma"] = "irdma0 port 1 is DOWN, Disabled"
+        node.world.changed("records")
+        await node.until(lambda status: over(status) == TCP and answering(status), seconds=200)
+        assert calls(node) == [("start", "ray"), *RESTARTED]
+        assert "halo2: irdma0 port 1 is DOWN" in request(node)["why"]
+
+
+@virtual
+async def test_evidence_that_hangs_delays_the_restart_within_its_bound() -> None:
+    async with serving() as node:
+        node.world.systemd.fixed[EVIDENCE] = "[Service]\nType=oneshot\nExecStart=/bin/sleep 600\n"
+        node.world.systemd.reload()
+        fault(node, "down")
+        await node.until(lambda _: calls(node)[-1] == ("stop", "ray"), seconds=GRACE + EVIDENCE_WITHIN + 5)
+        await node.until(lambda status: over(status) == TCP and answering(status), seconds=200)
+
+
+@virtual
+async def test_rdma_that_the_file_turns_off_is_not_lost_and_leaves_no_evidence() -> None:
+    async with serving() as node:
+        node.text += '\n[fabric]\nkind = "ethernet"\n'
+        assert node.engine
+        await node.engine.apply("uid 0: apply")
+        await node.until(lambda status: over(status) == TCP and answering(status), seconds=200)
+        assert calls(node) == [("start", "ray"), ("stop", "ray"), ("start", "ray")]
+        assert node.status.incident is None
 
 
 @virtual
@@ -201,8 +264,25 @@ async def test_a_worker_that_has_lost_rdma_says_so_and_leaves_a_model_to_its_hea
         node.world.cluster.place()
         fault(node, "gids")
         await node.until(lambda _: "none of its GIDs" in node.world.cluster.kept.get("rdma", ""), seconds=60)
-        assert starts(node.world, RAY) == 1
+        await node.world.clock.sleep(60)
+        assert calls(node) == [("start", "ray"), ("start", "evidence")]  # at the same time as its head, and once
+        assert request(node)["why"].startswith("RDMA is lost: irdma0 port 1 has ")
         assert node.world.cluster.kept["rung"] == "rdma"
+        node.world.cluster.others["halo1"].record["rung"] = "tcp"
+        node.world.changed("records")
+        await node.until(partial(ray_is_told, node, "NCCL_IB_DISABLE", "1"), seconds=60)
+        assert calls(node)[2:] == [("stop", "ray"), ("start", "ray")]
+
+
+@virtual
+async def test_a_worker_whose_ranks_died_of_lost_rdma_saves_what_its_port_says_before_it_follows() -> None:
+    async with living(world("halo2")) as node:
+        node.world.cluster.switch("halo1", on=True)
+        await node.until(lambda status: status.phase == "ready", seconds=60)
+        fault(node, "down")
+        await node.until(partial(ray_is_told, node, "NCCL_IB_DISABLE", "1"), seconds=60)
+        await node.until(lambda status: status.phase == "ready", seconds=60)
+        assert calls(node) == [("start", "ray"), *RESTARTED]
 
 
 @virtual

@@ -635,6 +635,18 @@ async def test_the_cause_is_how_it_ended_even_if_it_was_first_seen_ending() -> N
         assert incident.cause == f"{VLLM} killed by signal 9"
 
 
+@virtual
+async def test_the_look_for_the_image_before_ray_starts_again_is_not_its_cause() -> None:
+    async with serving() as node:
+        node.world.registry.look = 6.0
+        node.world.kill(RAY)
+        await node.until(lambda status: status.incident is not None, seconds=60)
+        await node.answers(seconds=180)
+        incident = node.status.incident
+        assert incident
+        assert (incident.resource, incident.cause) == ("ray", f"{RAY} ended with status 1")
+
+
 TAKEN = "port {} is taken by nc (pid 4242, stranger.service)"
 
 

@@ -8,6 +8,7 @@ from doctor_host import DIGEST, DRM, PORT, PROC, RCCL, Laid
 
 from strixd.ports import Link, Member, RayReport
 from strixd.resources import members
+from tests.cluster_file import cluster_file
 
 
 def running(laid: Laid, line: str) -> None:
@@ -84,17 +85,12 @@ def hanging(laid: Laid) -> None:
 
 
 def without_rdma(laid: Laid) -> None:
-    laid.edit("etc/strixd/cluster.toml", "[[node]]", "[fabric]\nallow-tcp = false\n[[node]]")
-    laid.edit(
-        "etc/strixd/cluster.toml", '[fabric]\nallow-tcp = false\n[[node]]\nname = "halo2"', '[[node]]\nname = "halo2"'
-    )
+    laid.lay("etc/strixd/cluster.toml", cluster_file("[fabric]\nallow-tcp = false\n"))
     laid.lay(f"{PORT}/state", "1: DOWN\n")
 
 
 def three_nodes(laid: Laid, fabric: str = "") -> None:
-    text = (laid.root / "etc/strixd/cluster.toml").read_text().replace("/30", "/29")
-    third = '[[node]]\nname = "halo3"\nrole = "worker"\naddress = "192.168.100.3/29"\ninterface = "enp194s0np0"\n'
-    laid.lay("etc/strixd/cluster.toml", text + third + fabric)
+    laid.lay("etc/strixd/cluster.toml", cluster_file(fabric, count=3, prefix=29))
     laid.linked(addresses=("192.168.100.1/29",))
     assert laid.around.told
     laid.around.told["members"].append({"name": "halo3", "address": "192.168.100.3", "joined": True, "gpus": 1})

@@ -17,6 +17,7 @@ from strixd.doctor.gather import Scene
 from strixd.errors import Unavailable
 from strixd.host.crossing import Sight
 from strixd.ports import Firmware, Link, Way
+from tests.cluster_file import cluster_file
 from tests.laid_tree import lay
 
 GIB = 1 << 30
@@ -27,22 +28,8 @@ CARD_PCI, PORT = "sys/devices/pci0/0000:c2:00.0", "sys/class/infiniband/irdma0/p
 NET, DRM, PROC = f"sys/class/net/{CARD}", "sys/class/drm/card1/device", "proc/77"
 DIGEST = "sha256:" + "ab" * 32
 RCCL = "opt/rocm/lib/librccl.so.1.0"
-TOML = """\
-[cluster]
-name = "halo"
-[[node]]
-name = "halo1"
-role = "head"
-address = "192.168.100.1/30"
-interface = "enp194s0np0"
-[[node]]
-name = "halo2"
-role = "worker"
-address = "192.168.100.2/30"
-interface = "enp194s0np0"
-"""
 FILES = {
-    "etc/strixd/cluster.toml": TOML,
+    "etc/strixd/cluster.toml": cluster_file(),
     "etc/kernel/cmdline": f"{ARGUMENTS} rhgb quiet\n",
     "etc/default/grub": f'GRUB_CMDLINE_LINUX="{ARGUMENTS} rhgb quiet"\n',
     "boot/loader/entries/f43.conf": f"linux /vmlinuz-6.18.4\noptions root=UUID=1 {ARGUMENTS} rhgb quiet\n",
@@ -94,7 +81,7 @@ case "$*" in
 esac
 exec /bin/cat "$0.out"
 """
-RESOURCES = ("cmdline", "firewall", "network", "fabric", "memory", "image", "ray", "vllm")
+RESOURCES = ("cmdline", "firewall", "network", "dscp", "fabric", "memory", "image", "ray", "vllm")
 
 
 def resource(name: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from strixd.bench.readings import Readings, Row
 from strixd.bench.scene import of_config, of_status
 from strixd.config.loading import parse
 from strixd.errors import Refused
+from tests.cluster_file import cluster_file
 
 SCENE = Scene("halo1", "192.168.100.1", (Peer("halo2", "192.168.100.2", True), Peer("halo3", "192.168.100.3", False)))
 SERVING = replace(SCENE, model="tiny")
@@ -33,20 +34,6 @@ STATUS: dict[str, Any] = {
         {"name": "halo2", "address": "198.51.100.2", "joined": False},
     ],
 }
-FILE = """\
-[cluster]
-name = "halo"
-[[node]]
-name = "halo1"
-role = "head"
-address = "198.51.100.1/30"
-interface = "enp1s0"
-[[node]]
-name = "halo2"
-role = "worker"
-address = "198.51.100.2/30"
-interface = "enp1s0"
-"""
 
 
 @pytest.mark.parametrize(
@@ -93,7 +80,7 @@ def test_the_scene_by_status(change: dict[str, Any], served: str) -> None:
 
 
 def test_the_scene_by_the_file_knows_no_members() -> None:
-    config = parse(FILE, "cluster.toml").config
+    config = parse(cluster_file().replace("192.168.100", "198.51.100"), "cluster.toml").config
     assert of_config(config, config.nodes[1]) == Scene("halo2", "198.51.100.2", (Peer("halo1", "198.51.100.1", False),))
 
 

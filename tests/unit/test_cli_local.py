@@ -13,21 +13,9 @@ import pytest
 from cli_process import cli, command, environment
 
 from strixd.cli import main
+from tests.cluster_file import cluster_file
 
-GOOD = """\
-[cluster]
-name = "halo"
-[[node]]
-name = "halo1"
-role = "head"
-address = "192.168.100.1/30"
-interface = "enp1s0"
-[[node]]
-name = "halo2"
-role = "worker"
-address = "192.168.100.2/30"
-interface = "enp1s0"
-"""
+GOOD = cluster_file()
 TOKEN = "hf_" + "aB3" * 10
 
 
@@ -39,7 +27,7 @@ def test_config_check(tmp_path: Path) -> None:
     file.write_text(GOOD.replace('role = "head"', 'rle = "head"'))
     done = cli("config", "check", str(file))
     assert (done.returncode, done.stdout) == (78, "")
-    assert f"{file}:5: node[1].rle: unknown key; did you mean role?\n" in done.stderr
+    assert f"{file}:6: node[1].rle: unknown key; did you mean role?\n" in done.stderr
 
 
 def test_config_show(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from strixd import config
 from strixd.config import checks, machine
 from strixd.decode import Check
 from strixd.errors import ConfigError
+from tests.cluster_file import cluster_file
 
 CASES = Path(__file__).parents[1] / "cases" / "config"
 CHECKS = [
@@ -259,14 +260,11 @@ def test_sizes_agree_with_each_other(number: int, unit: str) -> None:
 
 @pytest.mark.parametrize(("nodes", "good"), [(2, True), (64, True), (65, False)])
 def test_how_many_nodes(nodes: int, good: bool) -> None:
-    text = table("cluster", {"name": '"halo"'})
-    for number in range(1, nodes + 1):
-        role = "head" if number == 1 else "worker"
-        text += f'[[node]]\nname = "n{number}"\nrole = "{role}"\naddress = "10.0.0.{number}/24"\ndriver = "ice"\n'
+    text = cluster_file(count=nodes, prefix=24)
     if good:
         assert len(config.parse(text, "FILE").config.nodes) == nodes
     else:
-        assert complaints(text) == ("FILE:3: node: a cluster has 2 to 64 nodes, and this file has 65",)
+        assert complaints(text) == ("FILE:4: node: a cluster has 2 to 64 nodes, and this file has 65",)
 
 
 @pytest.mark.parametrize(

@@ -16,27 +16,16 @@ from strixd.doctor.finding import Verdict
 from strixd.host.hardware import SysfsCards
 from strixd.orders import Orders
 from strixd.ports import Card, Firmware
+from tests.cluster_file import cluster_file
 from tests.laid_tree import lay
 
 CASES = tomllib.loads((Path(__file__).parents[1] / "cases/link/cases.toml").read_text())
-TOML = """\
-[cluster]
-name = "halo"
+SECTIONS = """\
 [fabric]
 kind = "{kind}"
 allow-tcp = {tcp}
 [image]
 environment = {{ {environment} }}
-[[node]]
-name = "halo1"
-role = "head"
-address = "192.168.100.1/30"
-interface = "{interface}"
-[[node]]
-name = "halo2"
-role = "worker"
-address = "192.168.100.2/30"
-interface = "eth0"
 """
 UNREAD = {"state-that-cannot-be-read", "kind-of-device-that-cannot-be-read", "carrier-that-cannot-be-read"}
 """Something that decides is not known."""
@@ -72,13 +61,13 @@ def read(case: dict[str, Any], root: Path) -> Card | None:
 
 def own(case: dict[str, Any]) -> Own:
     wanted = case.get("wanted", {})
-    text = TOML.format(
+    sections = SECTIONS.format(
         kind=wanted.get("kind", "auto"),
         tcp=str(wanted.get("allow-tcp", True)).lower(),
         environment=", ".join(f'{name} = "{value}"' for name, value in wanted.get("environment", {}).items()),
-        interface=case.get("interface", "enp194s0np0"),
     )
-    config = parse(text, "cluster.toml").config
+    card = f'interface = "{case.get("interface", "enp194s0np0")}"'
+    config = parse(cluster_file(sections, card=card), "cluster.toml").config
     return Own(config, config.head)
 
 

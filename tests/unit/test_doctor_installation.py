@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from cli_process import ROOT, cli
-from doctor_host import ARGUMENTS, TOML, Fault, Laid
+from doctor_host import ARGUMENTS, Fault, Laid
 
 from strixd import firstboot
 from strixd.doctor.byhand import TRIALS
@@ -15,11 +15,14 @@ from strixd.doctor.checks import CHECKS, FIRST_INSTALL
 from strixd.doctor.finding import Finding, Verdict
 from strixd.doctor.read.installation import PACKAGES, UNITS
 from strixd.doctor.screen import by_hand
+from tests.cluster_file import cluster_file
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINh0ZXN0dGVzdHRlc3R0ZXN0dGVzdHRlc3R0ZXN0dGVz"
 SECRET = "5e" * 32
 FILES = {
-    "etc/strixd/cluster.toml": f'{TOML}[install]\nssh-keys = ["{KEY} me@laptop"]\ntime-zone = "Europe/Berlin"\n',
+    "etc/strixd/cluster.toml": cluster_file(
+        f'[install]\nssh-keys = ["{KEY} me@laptop"]\ntime-zone = "Europe/Berlin"\n'
+    ),
     "etc/strixd/cluster.key": f"{SECRET}\n",
     "etc/os-release": 'NAME="Fedora Linux"\nID=fedora\nVERSION_ID=43\n',
     "root/.ssh/authorized_keys": f"# from the kickstart\n{KEY}\n",
@@ -176,7 +179,7 @@ def test_every_check_of_an_installation_has_such_a_case() -> None:
 
 def test_what_the_file_does_not_ask_for_is_not_looked_for(laid: Laid) -> None:
     """A node that was installed by hand, with the packages."""
-    laid.lay("etc/strixd/cluster.toml", TOML)
+    laid.lay("etc/strixd/cluster.toml", cluster_file())
     laid.remove("root/.ssh/authorized_keys")
     findings = looked(laid)
     assert not {"ssh-keys", "time-zone"} & set(findings)

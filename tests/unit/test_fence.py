@@ -17,23 +17,11 @@ from strixd.host.sessions import ssh_ports
 from strixd.orders import Orders
 from strixd.ports import Link, Running, Zone
 from strixd.resources.firewall import Define, Firewall, Observed, Own, Revive
-
-NODES = """
-[[node]]
-name = "halo1"
-role = "head"
-address = "192.168.100.1/29"
-interface = "enp1s0"
-[[node]]
-name = "halo2"
-role = "worker"
-address = "192.168.100.2/29"
-interface = "enp1s0"
-"""
+from tests.cluster_file import cluster_file
 
 
 def config(more: str = "") -> Config:
-    return parse(f'[cluster]\nname = "lab"\n{more}\n{NODES}', "cluster.toml").config
+    return parse(cluster_file(more, name="lab", prefix=29), "cluster.toml").config
 
 
 def test_ray_gets_one_range_and_says_every_port() -> None:

@@ -15,29 +15,15 @@ from strixd.config import load
 from strixd.errors import ConfigError
 from strixd.kernelpolicy import Policy
 from strixd.resources import cmdline
+from tests.cluster_file import cluster_file
 
 CASES = tomllib.loads((Path(__file__).parents[1] / "cases/cmdline/cases.toml").read_text())["case"]
-NODES = """
-[cluster]
-name = "halo"
-[[node]]
-name = "halo1"
-role = "head"
-address = "192.168.100.1/24"
-interface = "eth0"
-[[node]]
-name = "halo2"
-role = "worker"
-address = "192.168.100.2/24"
-interface = "eth0"
-[kernel]
-"""
 
 
 def _desired(case: dict[str, Any], tmp_path: Path) -> cmdline.Desired:
     lines = [f"{key} = {_toml(value)}" for key, value in case["policy"].items()]
     file = tmp_path / "cluster.toml"
-    file.write_text(NODES + "\n".join(lines) + "\n")
+    file.write_text(cluster_file("\n".join(("[kernel]", *lines))))
     kernel = load(file).kernel
     return cmdline.desired_arguments(
         Policy(

@@ -20,10 +20,12 @@ from strixd.engine.settings import Settings
 from strixd.errors import Rejected, StrixdError, Unavailable
 from strixd.fabric import Fabric
 from strixd.kernelpolicy import Policy as KernelPolicy
+from strixd.ladder import Wanted
 from strixd.orders import Orders
 from strixd.plan import Resource, Step
 from strixd.ports import Boot, BootEntry, Policy, Profile, Zone
-from strixd.resources import cmdline, firewall, network
+from strixd.resources import cmdline, dscp, firewall, network
+from strixd.resources import fabric as fabric_link
 from strixd.sim import World, clock, simulated_host
 from strixd.sim.gate import Killed, When
 from strixd.sim.world import FABRIC, leased
@@ -140,6 +142,16 @@ def dropped() -> World:
     return world
 
 
+def marked_before() -> World:
+    """The link is up, and an earlier file asked for another DSCP; somebody else had asked before that."""
+    world = unkept()
+    world.rdma.tos = 46 << 2
+    world.disk.put(
+        dscp.RECORD, json.dumps({"device": "irdma0", "number": 1, "tos": 46 << 2, "found": 32, "before": 32}) + "\n"
+    )
+    return world
+
+
 def cases() -> Iterator[Case]:
     fabric = Fabric(driver="ice")
     kernel = (cmdline.Cmdline(), KERNEL)
@@ -152,6 +164,9 @@ def cases() -> Iterator[Case]:
         firewall.Firewall(),
         firewall.Desired(fabric, (), OWN.name, firewall.Own(OWN, FENCE), profile=OURS.uuid, address=OURS.address),
     )
+    for start, asked in ((unkept, 26), (marked_before, 26), (marked_before, 0)):
+        marked = fabric_link.Desired(fabric, (), Wanted(dscp=asked, address="192.168.100.1"))
+        yield Case(f"dscp-{asked}-{start.__name__}", ((dscp.Dscp(), marked),), start)
     for start in (fresh, by_hand, dropped):
         yield Case(f"cmdline-{start.__name__}", (kernel,), start)
     for start in (*STARTS, staged, unkept):  # not `elsewhere`: a zone set only at run time outlives no activation
@@ -306,7 +321,7 @@ def test_an_absent_service_changes_nothing(case: Case) -> None:
     async def law() -> None:
         world = await begun(case)
         before = world.snapshot()
-        world.calls.down |= {"network", "firewall", "boot"}
+        world.calls.down |= {"network", "firewall", "boot", "rdma_cm"}
         host = simulated_host(world)
         settings = Settings(host, lambda name, doing, step: None)
         tended = await settings.tend(Orders(), case.pairs)

@@ -135,7 +135,7 @@ LINK = Pick(Link("eth1", "02:00:00:00:00:01", carrier=True))
         (CARD, WANTED, "ok", "the image sets NCCL_IB_DISABLE=1; strixd's own counts"),
         (replace(BOLT, speed=20.0), WANTED, "ok", "20 Gb/s of the 40 that USB4 can"),
         (BOLT, WANTED, "ok", "thunderbolt: no RDMA: Thunderbolt carries TCP only; TCP over eth1, 40 Gb/s"),
-        (replace(CARD, firmware=Firmware("4.20")), WANTED, "ok", "firmware 4.20 (older than 4.91)"),
+        (replace(CARD, firmware=Firmware("4.20")), WANTED, "ok", "firmware 4.20, "),
     ],
 )
 def test_the_link_says_what_it_is(card: Card | None, wanted: Wanted, condition: Condition, words: str) -> None:
@@ -159,3 +159,18 @@ def test_the_link_says_what_it_is(card: Card | None, wanted: Wanted, condition: 
 )
 def test_a_node_says_what_has_settled(verdict: Verdict, before: Told, word: str) -> None:
     assert rung.said(verdict, before, TCP) == {"rdma": word, "rung": "tcp"}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "before", "told", "new"),
+    [
+        (BAD, {"rdma": FINE}, RDMA, True),
+        (BAD, {}, RDMA, True),  # lost before anything was said
+        (BAD, {"rdma": DOWN}, RDMA, False),  # said and saved already
+        (BAD, {"rdma": FINE}, TCP, False),  # nothing is lost that was not in use
+        (GOOD, {"rdma": FINE}, RDMA, False),
+        (replace(BAD, condition="waiting"), {"rdma": FINE}, RDMA, False),  # it may come back
+    ],
+)
+def test_a_loss_of_its_own_is_new_to_a_node_once(verdict: Verdict, before: Told, told: Told, new: bool) -> None:
+    assert rung.newly_lost(verdict, before, told) == new

@@ -374,6 +374,12 @@ def test_no_order_means_no_unit() -> None:
         ("exit-code", 2, "vllm: error: unrecognized arguments: --nope", "stuck"),
         ("exit-code", 1, "HFValidationError: Repo id must be in the form", "stuck"),
         ("exit-code", 1, "ValueError: 1 GiB is less than requested memory for kv", "stuck"),
+        ("exit-code", 1, "ValueError: No available memory for the cache blocks. Try increasing", "stuck"),
+        ("exit-code", 1, "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB. GPU 0 has", "stuck"),
+        ("exit-code", 1, "attention heads (4) must be divisible by tensor parallel size (3).", "stuck"),
+        ("exit-code", 1, "Model architectures ['Foo'] are not supported for now. Supported", "stuck"),
+        ("exit-code", 1, "Unknown quantization method: foo. Must be one of", "stuck"),
+        ("exit-code", 1, "Free memory on device cuda:0 (60.0/96.0 GiB) on startup is less than desired GPU", "held"),
     ],
 )
 def test_ends(result: str, status: int, line: str, condition: Condition) -> None:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.cluster_file import cluster_file
 from tests.lab.install import lay
 from tests.lab.layout import PROJECT
 from tests.lab.shell import remove_tree, run
@@ -27,10 +28,7 @@ grub_users $grub_users
 grub_arg --unrestricted
 grub_class fedora
 """
-CLUSTER = """\
-[cluster]
-name = "halo"
-
+SECTIONS = """\
 [fabric]
 firewall = false
 
@@ -43,18 +41,6 @@ pull = "never"
 
 [model]
 memory-reserve = "1GiB"
-
-[[node]]
-name = "halo1"
-role = "head"
-address = "192.168.100.1/30"
-interface = "enp194s0np0"
-
-[[node]]
-name = "halo2"
-role = "worker"
-address = "192.168.100.2/30"
-interface = "enp194s0np0"
 """
 HOST = {
     "/etc/hostname": ("halo1\n", 0o644),
@@ -62,7 +48,7 @@ HOST = {
     "/etc/fstab": (f"LABEL={ROOT_LABEL} / ext4 defaults 0 1\nLABEL=BOOT /boot vfat umask=0077 0 0\n", 0o644),
     "/etc/kernel/cmdline": (f"{PLAIN}\n", 0o644),
     "/etc/default/grub": (DEFAULT_GRUB, 0o644),
-    "/etc/strixd/cluster.toml": (CLUSTER, 0o644),
+    "/etc/strixd/cluster.toml": (cluster_file(SECTIONS), 0o644),
     "/etc/strixd/cluster.key": ("5" * 64 + "\n", 0o600),
 }
 # What systemd does at a first boot for the sake of a new /usr is not of interest here; a package brings its bytecode.

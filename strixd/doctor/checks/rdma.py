@@ -138,6 +138,14 @@ CHECKS = (
         doubt="ok",
     ),
     Check(
+        "dscp",
+        "rdma",
+        resource("dscp"),
+        "the DSCP of cluster.toml on all RDMA of this port",
+        "what other programs send is in no class of the switch, and lost first",
+        doubt="ok",
+    ),
+    Check(
         "rdma-mtu",
         "addresses",
         payload,
