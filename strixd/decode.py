@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
-from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 KeyPath = tuple[str | int, ...]  # ("node", 0, "role"); positions count from 0 here, from 1 where people read them
@@ -25,6 +25,7 @@ Check = Callable[[Any], str]
 MOST_PROBLEMS: Final = 200  # beyond these they are counted: a request must not buy memory or time with its mistakes
 _BARE_KEY = re.compile("[A-Za-z0-9_-]{1,60}")
 _LONGEST_QUOTE = 60
+_GREATEST = 1e15  # of a record's numbers: seconds and bytes are less; neither infinity nor NaN is
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +71,25 @@ def decode(kind: type[T], data: object, *, key: Callable[[str], str] = dashed) -
 
 def known(kind: type[object], record: Mapping[str, object]) -> dict[str, Any]:
     """What this version knows of a record of its own: a later version, from which somebody went back, may have written
-    more. Raises ValueError where nothing is known."""
+    more. Words and numbers are of their type, and finite. Raises ValueError where they are not, and where nothing is
+    known."""
     assert is_dataclass(kind)
+    if not isinstance(record, Mapping):
+        raise ValueError(f"{quoted(record)} is no record")
+    types = get_type_hints(kind)
     found = {each.name: record[each.name] for each in fields(kind) if each.name in record}
     if record and not found:
         raise ValueError(f"nothing of {listed(tuple(record), 'and')} is known")
+    if wrong := [name for name, value in found.items() if not _fits(types[name], value)]:
+        raise ValueError(f"{listed(wrong, 'and')} cannot be read")
     return found
+
+
+def _fits(kind: object, value: object) -> bool:
+    """Of words and numbers; what is made of parts is for whoever reads the parts."""
+    if kind in (int, float):
+        return type(value) in (int, kind) and abs(cast(float, value)) <= _GREATEST
+    return type(value) is kind or kind not in (str, bool)
 
 
 def leaves(

@@ -54,12 +54,17 @@ async def load_orders(files: Files) -> Orders:
         return Orders()
     try:
         raw = json.loads(text)
-        return Orders(
-            **{**known(Orders, raw), "arguments": tuple(raw["arguments"]), "released": tuple(raw.get("released", ()))}
-        )
+        lists = {name: _words(raw[name]) for name in ("arguments", "released") if name in raw}
+        return Orders(**{**known(Orders, raw), **lists})
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         hint = f"mend it, or rm {ORDERS} and give the order again: strixd-cli serve MODEL"
         raise Refused(f"Cannot read the orders in {ORDERS}: {error!r}", hint=hint) from None
+
+
+def _words(raw: object) -> tuple[str, ...]:
+    if not isinstance(raw, list) or not all(isinstance(each, str) for each in raw):
+        raise ValueError(f"{raw!r} is no list of words")
+    return tuple(raw)
 
 
 async def save_orders(files: Files, orders: Orders) -> None:

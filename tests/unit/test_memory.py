@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -66,6 +66,46 @@ def test_a_history_that_cannot_be_read_begins_anew(text: str, caplog: pytest.Log
         with caplog.at_level(logging.WARNING):
             assert await memory.load_book(simulated_host(world(memory.INCIDENTS, text)).files) == memory.Book()
         assert (memory.INCIDENTS in caplog.text) == bool(text.strip("[]") or len(text) > 2)
+
+    asyncio.run(main())
+
+
+WRONG = (None, 5, "x", [1], {"a": 1}, float("nan"), float("inf"), 10**400)
+"""One of them is of the right type for most fields: it is left out there."""
+
+
+def otherwise(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """The record with one word or number of it that is of another type, or no number, each in its turn."""
+    plain = {key: value for key, value in record.items() if not isinstance(value, list | dict)}
+    right = {key: (int, float) if isinstance(value, float) else type(value) for key, value in plain.items()}
+    return [
+        {**record, key: wrong}
+        for key in plain
+        for wrong in WRONG
+        if not (isinstance(wrong, right[key]) and wrong not in WRONG[-2:] and wrong == wrong)
+    ]
+
+
+def test_orders_with_a_word_of_another_type_are_named() -> None:
+    async def main() -> None:
+        good = asdict(Orders(model="tiny", at=3.5))
+        values: tuple[Any, ...] = ("--x", None, [1], {})
+        lists = [{**good, name: value} for name in ("arguments", "released") for value in values]
+        for wrong in (*otherwise(good), *lists):
+            with pytest.raises(Refused, match=memory.ORDERS):
+                await memory.load_orders(simulated_host(world(memory.ORDERS, json.dumps(wrong))).files)
+
+    asyncio.run(main())
+
+
+def test_a_history_with_a_word_of_another_type_begins_anew() -> None:
+    async def main() -> None:
+        over = asdict(Incident("a", "ray", "it ended", 1.0, 9.0, (Moment("noticed", 1.0),), 1))
+        moments = [{**over, "moments": [wrong]} for wrong in otherwise({"name": "noticed", "at": 1.0})]
+        books = [{"past": [wrong]} for wrong in (*otherwise(over), *moments)]
+        for wrong in (*books, *({"now": each["past"][0]} for each in books)):
+            made = world(memory.INCIDENTS, json.dumps(wrong))
+            assert await memory.load_book(simulated_host(made).files) == memory.Book(), wrong
 
     asyncio.run(main())
 
