@@ -10,10 +10,8 @@ import sys
 import time
 from dataclasses import dataclass
 
-from tests.e2e.cluster import Cluster
+from tests.bench.served import served
 from tests.lab.host import Host
-from tests.lab.install import install
-from tests.lab.lab import running_lab
 
 SECONDS = 300.0
 UNITS = ("strixd", "NetworkManager", "firewalld", "bare-asyncio")
@@ -29,12 +27,7 @@ class Cost:
 
 def main() -> int:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS
-    with running_lab() as lab:
-        cluster = Cluster(lab.new_hosts())
-        install(cluster.hosts)
-        cluster.lay()
-        cluster.start()
-        cluster.serve()
+    with served() as cluster:
         cluster.head.run("systemd-run", "--unit=bare-asyncio", "python3", "-c", BARE)
         time.sleep(150)  # looks are rare only when nothing has changed for two minutes
         return report(cluster.head, seconds)

@@ -21,13 +21,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.bench import plain
+from tests.bench.served import served
 from tests.bench.strokes import Asking, Replaced, model, noticed, replaced, stages, streaming, strike
 from tests.e2e.cluster import Cluster
 from tests.faults.tokens.course import PATIENCE
 from tests.faults.tokens.revival import forget
 from tests.lab.host import wait_for
-from tests.lab.install import install
-from tests.lab.lab import running_lab
 
 REPETITIONS = 5
 MOST_NEW, MOST_RATIO, MOST_HANG, MOST_DEAD = 1.0, 1.05, 30.0, 10.0  # seconds, but for the ratio
@@ -70,12 +69,7 @@ Fault = Callable[[Cluster], object]
 
 def main() -> int:
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else REPETITIONS
-    with running_lab() as lab:
-        cluster = Cluster(lab.new_hosts())
-        install(cluster.hosts)
-        cluster.lay()
-        cluster.start()
-        cluster.serve()
+    with served() as cluster:
         return measure(cluster, repetitions)
 
 
