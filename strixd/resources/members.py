@@ -56,7 +56,8 @@ def lacking(peers: tuple[Peer, ...], own: Own, report: RayReport) -> str:
             joined = sum(each.name in listed for each in peers)
             return f"{joined} of {len(peers)} members; {peer.name} ({peer.address}) has not joined"
         if len(runs) > 1:
-            return f"{peer.name} ({peer.address}) is listed twice: Ray has not noticed yet that its earlier run ended"
+            why = "its earlier run is not gone yet, or two machines have that name"
+            return f"{peer.name} ({peer.address}) is listed twice: {why}"
         if why := _different(peer, runs[0], own):
             return f"{peer.name} ({peer.address}) {why}"
     return ""
