@@ -136,7 +136,8 @@ class Run:
     async def look(self, last: Answer) -> Answer:
         """The answer after one more look; `last` when there was nothing to see yet."""
         moved = await self._progress()
-        last = replace(last, proven=last.proven or bool(self._load and self._load.proven))
+        if not last.proven and self._load and self._load.proven:
+            last = served_others(last, time.time())
         try:
             seconds = 0.0 if moved else await self._try(last)
         except NoAnswer as error:
@@ -212,6 +213,11 @@ class Run:
         if not tokens(body):
             raise NoAnswer("a completion without a token")
         return time.monotonic() - start
+
+
+def served_others(last: Answer, now: float) -> Answer:
+    """Somebody else was answered before strixd had asked: what it met until then were the refusals of a start."""
+    return Answer(heard_at=last.heard_at or now, proven=True)
 
 
 def failed(last: Answer, why: NoAnswer, now: float) -> Answer:

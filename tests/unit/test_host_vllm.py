@@ -414,6 +414,23 @@ def test_a_server_that_hangs_when_strixd_first_looks_has_answered_before(server:
     play(server.served, script)
 
 
+def test_a_server_whose_first_answer_was_somebody_elses_has_not_failed(server: Vllm) -> None:
+    """The refusals of its start are no failures of a server that answers, whoever asked first."""
+
+    async def script() -> None:
+        served = server.served
+        refused = await Run(replace(served, url="http://127.0.0.1:1"), PACE).look(Answer())
+        assert refused.error
+        run = Run(served, PACE)
+        first = await run.look(refused)
+        assert (first.proven, first.error, first.failed_at, first.failing) == (True, "", 0.0, 0.0)
+        assert first.heard_at
+        assert answers(await run.look(first))
+
+    server.mode, server.running, server.generates = "hang", 1, True
+    asyncio.run(script())
+
+
 def test_a_server_that_has_made_no_token_is_not_proven(server: Vllm) -> None:
     async def script(watcher: Watcher) -> None:
         assert not (await watcher.see(failed)).proven

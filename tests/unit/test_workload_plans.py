@@ -314,8 +314,12 @@ def test_served_means_that_a_completion_came_out() -> None:
     answering = vllm.Vllm().plan(desired, watched(desired, answer=Answer(at=15.0, seconds=0.1, proven=True)))
     late = Answer(15.0, 0.1, 19.0, "timed out", failing=17.0, proven=True)
     silent = vllm.Vllm().plan(desired, watched(desired, answer=late))
-    assert [p.condition for p in (loading, answering, silent)] == ["waiting", "ok", "waiting"]
+    others = vllm.Vllm().plan(desired, watched(desired, answer=Answer(heard_at=15.0, proven=True)))
+    plans = (loading, answering, silent, others)
+    assert [p.condition for p in plans] == ["waiting", "ok", "waiting", "waiting"]
+    assert not any(p.steps for p in plans)
     assert "timed out" in silent.why
+    assert "works for others" in others.why
 
 
 @pytest.mark.parametrize(
