@@ -8,6 +8,7 @@ the last thread has ended, so one that is stopped, or stuck in a driver, lives, 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import time
@@ -38,12 +39,13 @@ class Processes:
     def __init__(self, proc: Path = Path("/proc")) -> None:
         self._proc = proc
         self.ranks: dict[int, int] = {}  # process → descriptor that becomes readable at its end
-        self.serving = False
+        self.serving = math.inf  # since when a server is there, in seconds since the epoch; endless without one
 
     def count(self) -> int:
         """The living ranks. One that is on its way out has no title any more: it stays until it has ended."""
         found = {int(path.name): words(path) for path in self._proc.iterdir() if path.name.isdigit()}
-        self.serving = any(map(is_server, found.values()))
+        servers = [began(self._proc / str(process)) for process, line in found.items() if is_server(line)]
+        self.serving = min(servers, default=math.inf)
         for process in [each for each in self.ranks if each not in found or self._over(each, found[each][0])]:
             os.close(self.ranks.pop(process))
         for process in [each for each in found if is_rank(found[each][0]) and each not in self.ranks]:
@@ -69,6 +71,14 @@ def words(process: Path) -> list[str]:
         line = "" if state.startswith("D") else (process / "cmdline").read_bytes().decode(errors="replace")
         return [word.strip() for word in (line or name).split("\0")]
     return [""]
+
+
+def began(process: Path) -> float:
+    """Seconds since the epoch, 0 when it is gone."""
+    with contextlib.suppress(OSError, LookupError, ValueError):
+        ticks = int((process / "stat").read_text(errors="replace").rpartition(") ")[2].split()[19])  # proc_pid_stat(5)
+        return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 class Folders:
@@ -112,12 +122,13 @@ def cpu_seconds(root: Path = Path("/sys/fs/cgroup")) -> str:
     return ""
 
 
-def sweep(shared: Path) -> None:
-    """Removes what a model that was killed left in shared memory. Only when no process of a model is there."""
+def sweep(shared: Path, before: float = math.inf) -> None:
+    """Removes what a model that was killed left in shared memory: what is older than `before`, in seconds since the
+    epoch. Only when no rank is there."""
     found = [path for pattern in LEFT_BEHIND for path in shared.glob(pattern)]
     for path in found:
-        if not path.name.startswith(RAYS_OWN):
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            if not path.name.startswith(RAYS_OWN) and path.lstat().st_mtime < before:
                 path.unlink()
 
 
@@ -158,10 +169,11 @@ class Vitals:
         self._gpus = GpuMemory()
 
     def ranks(self) -> int:
-        """How many live; without any, and without a server, shared memory is swept: before the next server starts."""
+        """How many live; without any, shared memory is swept. A server that is there keeps what is younger than itself:
+        one may end and the next begin between two looks."""
         count = self.processes.count()
-        if self._shared and not count and not self.processes.serving:
-            sweep(Path(self._shared))
+        if self._shared and not count:
+            sweep(Path(self._shared), before=self.processes.serving)
         return count
 
     def held(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from strixd.probe.vitals import Folders, GpuMemory, Processes, cpu_seconds, is_rank, is_server, sweep
+from strixd.probe.vitals import Folders, GpuMemory, Processes, began, cpu_seconds, is_rank, is_server, sweep
 from strixd.resources import leftovers
 
 TITLES = {
@@ -43,15 +44,18 @@ def test_what_is_a_server() -> None:
 @contextmanager
 def rank(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that calls itself a rank, alone in a /proc of its own."""
-    sleep = subprocess.Popen(["ray::RayWorkerProc.run", "-c", "import time; time.sleep(60)"], executable=sys.executable)
+    program = "import time; print(flush=True); time.sleep(60)"  # what still starts may be where its title is not asked
+    command = ["ray::RayWorkerProc.run", "-c", program]
+    sleep = subprocess.Popen(command, executable=sys.executable, stdout=subprocess.PIPE)
+    assert sleep.stdout
     (folder / str(sleep.pid)).symlink_to(f"/proc/{sleep.pid}")
     try:
-        while not (folder / str(sleep.pid) / "cmdline").read_text().startswith("ray::"):
-            time.sleep(0.01)
+        assert sleep.stdout.read(1)
         yield sleep
     finally:
         sleep.kill()
         sleep.wait()
+        sleep.stdout.close()
 
 
 def until_over(processes: Processes) -> None:
@@ -143,6 +147,29 @@ def test_only_what_a_model_left_behind_is_swept(tmp_path: Path) -> None:
     (tmp_path / "psm_folder").mkdir()
     sweep(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {*others, "psm_folder"}
+
+
+def test_what_is_older_than_the_server_that_is_there_is_swept(tmp_path: Path) -> None:
+    """The server before it may have ended between two looks."""
+    for name, age in (("psm_old", 3600.0), ("psm_new", 0.0)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    sweep(tmp_path, before=began(Path(f"/proc/{os.getpid()}")))
+    assert [path.name for path in tmp_path.iterdir()] == ["psm_new"]
+
+
+def test_since_when_a_server_is_there(tmp_path: Path) -> None:
+    assert Processes(tmp_path).serving == math.inf
+    now = time.time()
+    with subprocess.Popen(["bash", "-c", "exec -a vllm sleep 60"]) as server:
+        (tmp_path / str(server.pid)).symlink_to(f"/proc/{server.pid}")
+        processes = Processes(tmp_path)
+        while processes.count() or processes.serving == math.inf:  # until it calls itself so
+            assert time.time() < now + 20
+            time.sleep(0.01)
+        assert now - 1 < processes.serving < time.time() + 1
+        server.kill()
+    assert began(tmp_path / "gone") == 0.0
 
 
 def test_gpu_memory_beyond_the_least_that_was_held_without_a_model(tmp_path: Path) -> None:
