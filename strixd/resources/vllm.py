@@ -205,7 +205,8 @@ def _serving(name: str, desired: Desired, observed: Observed) -> Plan:
     if not answer.proven:
         return _loading(name, desired, observed)
     if not answer.failed_at:
-        return Plan(name, condition="waiting", why=f"{desired.model} works for others and is not asked itself yet")
+        why = f"{desired.model} works for others and is not asked itself yet"
+        return Plan(name, condition="waiting", why=why, hint="strixd-cli logs vllm -f")
     why = f"{desired.model} has stopped answering: {answer.error}"
     steps = _begin_anew(unit, why) if elapsed(answer.failing, answer.failed_at) >= FAILING else ()
     return Plan(name, steps, "held" if steps else "waiting", why, "strixd-cli logs vllm", calm=CALM)
