@@ -17,6 +17,7 @@ from typing import TypeVar
 from strixd.errors import Unavailable
 from strixd.host import rdma
 from strixd.host.firmware import E810, Versions
+from strixd.host.one_thread import OneThread
 from strixd.host.rdma import number, text
 from strixd.ports import Wake
 from strixd.ports.hardware import WINDOW, Card, Firmware, Pci
@@ -39,7 +40,7 @@ class SysfsCards:
     def __init__(self, sys: Path = Path("/sys"), firmware: Told | None = None) -> None:
         self._sys = sys
         self._firmware = firmware or Versions().of
-        self._busy: asyncio.Future[object] | None = None
+        self._thread = OneThread("the kernel", ANSWER, HINT)
         self._told: dict[str, tuple[float, Card | None]] = {}
         self._history = History()
 
@@ -47,7 +48,7 @@ class SysfsCards:
         until, told = self._told.get(interface, (0.0, None))
         if time.monotonic() < until:
             return told
-        found = await self._bounded(lambda: card(self._sys, interface), f"read the hardware of {interface}")
+        found = await self._thread.run(lambda: card(self._sys, interface), f"read the hardware of {interface}")
         if found:
             said = await self._firmware(interface, found.driver, found.pci.address if found.pci else "")
             found = self._history.known(replace(found, firmware=_judged(self._sys, found, said)), time.time())
@@ -62,7 +63,7 @@ class SysfsCards:
         seen: tuple[str, ...] | None = None
         while True:
             try:
-                now = await self._bounded(lambda: rdma.states(self._sys), "read the RDMA ports")
+                now = await self._thread.run(lambda: rdma.states(self._sys), "read the RDMA ports")
             except Unavailable:
                 now = seen or ()
             if seen is not None and now != seen:
@@ -70,18 +71,6 @@ class SysfsCards:
                 wake("an RDMA port changed")
             seen = now
             await asyncio.sleep(LOOK)
-
-    async def _bounded(self, read: Callable[[], T], doing: str) -> T:
-        if self._busy is not None and not self._busy.done():
-            await asyncio.wait({self._busy}, timeout=ANSWER)
-        if self._busy is not None and not self._busy.done():
-            raise Unavailable(f"Cannot {doing}: the kernel does not answer", hint=HINT)
-        future = asyncio.get_running_loop().run_in_executor(None, read)
-        self._busy = future  # type: ignore[assignment]  # only waited for
-        done, _ = await asyncio.wait({future}, timeout=ANSWER)
-        if not done:
-            raise Unavailable(f"Cannot {doing}: the kernel does not answer", hint=HINT)
-        return future.result()
 
 
 class History:

@@ -7,12 +7,12 @@ one is there the module cannot be unloaded, so the folder goes with the value.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from strixd.errors import Rejected, Unavailable
+from strixd.host.one_thread import OneThread
 
 T = TypeVar("T")
 CONFIGFS = Path("/sys/kernel/config")
@@ -34,27 +34,17 @@ class ConfigfsRdmaCm:
         self._root = root
         self._make = make
         self._drop = drop
-        self._busy: asyncio.Future[object] | None = None
+        self._thread = OneThread("rdma_cm", ANSWER, HINT)
 
     async def tos(self, device: str, number: int) -> int:
-        return await self._bounded(lambda: self._read(device, number), f"read the TOS of {device} port {number}")
+        return await self._asked(lambda: self._read(device, number), f"read the TOS of {device} port {number}")
 
     async def set_tos(self, device: str, number: int, tos: int) -> None:
-        await self._bounded(lambda: self._write(device, number, tos), f"set the TOS of {device} port {number}")
+        await self._asked(lambda: self._write(device, number, tos), f"set the TOS of {device} port {number}")
 
-    async def _bounded(self, work: Callable[[], T], doing: str) -> T:
-        """One thread at a time, also while one hangs."""
-        if self._busy is not None and not self._busy.done():
-            await asyncio.wait({self._busy}, timeout=ANSWER)
-        if self._busy is not None and not self._busy.done():
-            raise Unavailable(f"Cannot {doing}: rdma_cm does not answer", hint=HINT)
-        future = asyncio.get_running_loop().run_in_executor(None, work)
-        self._busy = future  # type: ignore[assignment]  # only waited for
-        done, _ = await asyncio.wait({future}, timeout=ANSWER)
-        if not done:
-            raise Unavailable(f"Cannot {doing}: rdma_cm does not answer", hint=HINT)
+    async def _asked(self, work: Callable[[], T], doing: str) -> T:
         try:
-            return future.result()
+            return await self._thread.run(work, doing)
         except (OSError, ValueError) as error:
             words = error.strerror if isinstance(error, OSError) else str(error)
             raise Rejected(f"Cannot {doing}: {words}", hint=HINT) from None
