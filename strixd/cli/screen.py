@@ -183,6 +183,8 @@ def _incident(incident: View | None, now: float) -> Iterator[str]:
         return
     began, ended = incident["began"], incident["ended"]
     state = f"over after {ago(ended - began)}" if ended else f"for {ago(now - began)} now"
+    if not ended and any(moment["name"] == "serving" for moment in incident["moments"]):
+        state += "; answers again, over when that lasts"
     yield from _labelled("incident", [f"{incident['resource']}: {incident['cause']}", f"{when(began, now)}, {state}"])
     moments = (f"{moment['name']} +{max(0.0, moment['at'] - began):.1f} s" for moment in incident["moments"])
     if told := ", ".join(moments):

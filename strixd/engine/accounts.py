@@ -138,7 +138,10 @@ class Incidents:
         answered = Answered(wish.served(), wish.basis(), self._host.identity.boot, run.unit.invocation)
         self._book = replace(self._book, answered=answered)
         if self._book.now and self._amiss:
-            self._close(self._marked(self._book.now, run), "serving", run.answer.at)
+            now = incident.mark(self._marked(self._book.now, run), Moment("serving", run.answer.at))
+            self._book = replace(self._book, now=now)
+            if incident.settled(now, self._host.now()):
+                self._close(now, "serving", run.answer.at)
         elif self._book.now:  # an earlier daemon's, which could not write that it was over
             usual = self.usual(wish.orders.model, run.image.digest)
             self._close(self._book.now, "serving", min(run.unit.since + usual, run.answer.at))
@@ -155,7 +158,7 @@ class Incidents:
         return same and not run.answer.failed_at
 
     def _suffers(self, views: Mapping[str, ResourceView], run: vllm.Observed, at: float) -> None:
-        now = self._book.now or self._begin(views, run, at)
+        now = incident.relapsed(self._book.now) if self._book.now else self._begin(views, run, at)
         if self._guessed and self._failed:
             now, self._guessed = replace(now, resource=self._failed.resource, cause=self._failed.cause), False
         elif blame := incident.lowest(views, self._echoes):
@@ -182,7 +185,9 @@ class Incidents:
         return begun
 
     def _close(self, now: Incident, how: str, at: float) -> None:
-        over = incident.end(now, min(max(at, incident.last(now)), self._host.now()), how=how)
+        """A model that answered before somebody wanted something else was serving again."""
+        how = "serving" if (served := incident.at(now, "serving")) else how
+        over = incident.end(now, served or min(max(at, incident.last(now)), self._host.now()), how=how)
         self._book = replace(self._book, now=None, past=(*self._book.past, over)[-memory.KEPT :])
         what = "the model answers again" if how == "serving" else "something else is wanted now"
         text = "Incident %s is over: %s after %.1f s (%s: %s)"

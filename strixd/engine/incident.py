@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from strixd import workload
+from strixd.elapsed import elapsed
 from strixd.engine.status import Incident, Moment, ResourceView
 
 PATH = ("network", "firewall", "fabric", "image", "ray", "vllm")
 """What an answer depends on, in the order in which one fault explains the next."""
 HOST = "host"  # stands for the machine where a resource would be named
 LATER = ("loaded", "serving")  # moments that a further start makes void
+SETTLED = 30.0  # seconds; an end of Ray 7 s after the first answer over a cable that was back was seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,16 @@ def mark(incident: Incident, moment: Moment) -> Incident:
         return incident if at(incident, moment.name) else _added(incident, moment)
     kept = tuple(each for each in incident.moments if each.name not in ("started", *LATER))
     return _added(replace(incident, moments=kept, starts=incident.starts + 1), moment)
+
+
+def settled(incident: Incident, now: float) -> bool:
+    """A model that answers again although nothing was started may yet be ended by the same fault."""
+    return bool(at(incident, "started")) or elapsed(at(incident, "serving"), now) >= SETTLED
+
+
+def relapsed(incident: Incident) -> Incident:
+    """It does not answer: what it answered before was not the end of this."""
+    return replace(incident, moments=tuple(each for each in incident.moments if each.name != "serving"))
 
 
 def at(incident: Incident, name: str) -> float:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from strixd.engine.status import Incident
-from strixd.sim.world import VLLM
+from strixd.sim.world import FABRIC, RAY, VLLM
 from tests.sim.node import MODEL, Node, answering, serving, virtual
 from tests.sim.test_clock_set import HOUR, setting
 
@@ -141,3 +141,50 @@ async def test_nor_is_one_negative_that_began_before_strixd_did(seconds: float) 
         assert 0 < over.ended - over.began < (60 if seconds < 0 else 60 + seconds)
         assert [each.at for each in over.moments] == sorted(each.at for each in over.moments)
         assert all(over.began <= each.at <= over.ended for each in over.moments)
+
+
+async def _interrupted(node: Node) -> None:
+    """For so short that no member is lost: the model answers again by itself."""
+    listener = node.world.serving.listeners[8000]
+    listener.hung = True
+    node.world.network.carrier(FABRIC, present=False)
+    await node.until(lambda status: bool(status.incident), seconds=60)
+    listener.hung = False
+    node.world.network.carrier(FABRIC, present=True)
+    await node.answers(seconds=60)
+
+
+@pytest.mark.parametrize("unit", [RAY, VLLM])
+@virtual
+async def test_an_answer_that_was_not_the_end_of_a_fault_ends_no_incident(unit: str) -> None:
+    """Ray ended 7 s after the first answer over a cable that had been out for 60 s (seen): one fault, one incident."""
+    async with serving() as node:
+        await node.world.clock.sleep(60)
+        await _interrupted(node)
+        await node.world.clock.sleep(7)
+        node.world.kill(unit)
+        await node.until(lambda status: not answering(status), seconds=30)
+        (over,) = await mended(node)
+        assert over.resource == "network"
+        assert [each.name for each in over.moments][-2:] == ["loaded", "serving"]
+        assert {"decided", "stopped", "started"} <= {each.name for each in over.moments}
+
+
+@pytest.mark.parametrize("seconds", [20, 60])
+@virtual
+async def test_without_a_start_it_was_over_with_the_first_answer(seconds: float) -> None:
+    async with serving() as node:
+        await node.world.clock.sleep(60)
+        await _interrupted(node)
+        answered = node.world.clock.now()
+        await node.world.clock.sleep(seconds)
+        if seconds < 60:
+            assert node.status.incident
+            assert not node.status.incident.ended
+            await node.world.clock.sleep(40)
+        assert node.engine
+        (over,) = node.engine.incidents(10)
+        assert answered - 5 < over.ended <= answered
+        node.world.kill(VLLM)
+        await node.until(lambda status: not answering(status), seconds=30)
+        assert len(node.engine.incidents(10)) == 2

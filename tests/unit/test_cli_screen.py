@@ -19,7 +19,7 @@ from strixd.cli.screen import ago, clock, screen
 from strixd.cli.serve import Teller, bar, line
 from strixd.cli.terminal import in_colour
 from strixd.cli.waiting import stamped
-from strixd.engine.status import PlanView, ResourceView, Status, StepView
+from strixd.engine.status import Incident, Moment, PlanView, ResourceView, Status, StepView
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +72,12 @@ next      strixd-cli logs vllm"""
 def test_the_screen() -> None:
     problem = "cluster.toml:3: x: wrong\ncluster.toml:4: y: wrong"
     assert shown(replace(status(), phase="degraded", problem=problem, resources=(held("vllm"),))) == GOLDEN
+
+
+def test_an_incident_that_waits_for_answers_to_last_says_so() -> None:
+    served = (Moment("noticed", NOON - 40), Moment("serving", NOON - 10))
+    text = shown(replace(status(), incident=Incident("a1", "network", "no carrier", NOON - 40, 0.0, served)))
+    assert "for 40 s now; answers again, over when that lasts\n" in text
 
 
 BLOCKED = replace(resource("ray", "blocked", "port 6379 is taken"), hint="systemctl status stranger.service")

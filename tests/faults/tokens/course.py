@@ -76,12 +76,13 @@ def _attempt(course: Course, act: Act, cluster: Cluster) -> None:
 
 
 def _recovers(course: Course, cluster: Cluster) -> bool:
-    """Tokens, and the incident is over. A server that has not noticed the harm yet may still answer once."""
+    """Tokens, and each incident is over. A server that has not noticed the harm yet may still answer once."""
     fault = course.fault
 
     def again() -> bool:
         with suppress(*AWAY):
-            over = fault.steady or any(each["ended"] for each in incidents(cluster, course.began))
+            found = incidents(cluster, course.began)
+            over = all(each["ended"] for each in found) and (fault.steady or bool(found))
             return over and cluster.status()["phase"] == "ready" and bool(cluster.complete(timeout=10))
         return False
 
