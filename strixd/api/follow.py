@@ -44,29 +44,29 @@ def told(progress: Progress | Told) -> Message:
 
 
 async def until_answering(door: Door, ordered: Ordered) -> AsyncIterator[Reply]:
-    async for reply in _travel(door, Journey(ordered.model)):
+    async for reply in _travel(door, Journey(f"serve {ordered.model}", ordered.model)):
         yield reply
 
 
 async def until_drained(door: Door, _: Nothing) -> AsyncIterator[Reply]:
-    async for reply in _travel(door, Journey("", "drain")):
+    async for reply in _travel(door, Journey("drain", goal="drain")):
         yield reply
 
 
 async def until_undrained(door: Door, _: Nothing) -> AsyncIterator[Reply]:
-    async for reply in _travel(door, _way_back(door.status().model)):
+    async for reply in _travel(door, _way_back("undrain", door.status().model)):
         yield reply
 
 
-async def until_restarted(door: Door, _: Again) -> AsyncIterator[Reply]:
-    status = door.status()
-    async for reply in _travel(door, _way_back(None if status.drained else status.model)):
+async def until_restarted(door: Door, again: Again) -> AsyncIterator[Reply]:
+    status, errand = door.status(), f"restart {again.workload or 'vllm'}"
+    async for reply in _travel(door, _way_back(errand, None if status.drained else status.model)):
         yield reply
 
 
-def _way_back(model: ModelView | None) -> Journey:
+def _way_back(errand: str, model: ModelView | None) -> Journey:
     """Until the model answers again; where none is to be served, until Ray is as it should be."""
-    return Journey(model.name if model else "", "completion" if model else "ray")
+    return Journey(errand, model.name, "completion") if model else Journey(errand, goal="ray")
 
 
 async def _travel(door: Door, journey: Journey) -> AsyncIterator[Reply]:

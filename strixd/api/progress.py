@@ -36,19 +36,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """What has been said so far of the way to `model`, to which each state knows the order. `goal`: the last stage.
-    `trouble`: since when (in the caller's clock) a resource has not been able to go on."""
+    """What has been said so far of the way to `model`, to which each state knows the order. `errand`: that order, in
+    the words of its command. `goal`: the last stage. `trouble`: since when (in the caller's clock) a resource has not
+    been able to go on."""
 
-    model: str
+    errand: str
+    model: str = ""
     goal: Stage = "completion"
     done: tuple[Stage, ...] = ("order",)
     said: Progress | None = None
     trouble: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def errand(self) -> str:
-        """In the words of the command."""
-        return {"drain": "drain", "ray": "restart ray"}.get(self.goal, f"serve {self.model}")
 
     @property
     def arrived(self) -> bool:

@@ -11,7 +11,7 @@ from strixd.api.progress import PATIENCE, Journey, Progress, advance
 from strixd.engine.status import ResourceView, Status
 from strixd.errors import CannotServe
 
-START = Journey("tiny")
+START = Journey("serve tiny", "tiny")
 
 
 def told(*states: Status) -> list[tuple[str, bool]]:
@@ -28,7 +28,7 @@ def drained(*resources: ResourceView) -> Status:
 
 
 def test_the_way_of_a_drain_is_one_stage() -> None:
-    journey = Journey("", "drain")
+    journey = Journey("drain", goal="drain")
     running = drained(resource("vllm", "waiting", "what runs has 50 s more"), resource("ray", "blocked", "no carrier"))
     journey, news = advance(journey, running, 0)
     assert news == (Progress("drain", False, "vllm: what runs has 50 s more"),)
@@ -38,7 +38,9 @@ def test_the_way_of_a_drain_is_one_stage() -> None:
 
 
 def test_the_way_back_of_ray_alone_asks_for_no_model() -> None:
-    journey, news = advance(Journey("", "ray"), replace(status(resource("vllm", "stuck")), model=None), 0)
+    journey, news = advance(
+        Journey("restart ray", goal="ray"), replace(status(resource("vllm", "stuck")), model=None), 0
+    )
     assert [(each.stage, each.done) for each in news] == [("image", True), ("ray", True)]
     assert journey.arrived
 
@@ -47,7 +49,7 @@ def test_the_way_back_of_ray_alone_asks_for_no_model() -> None:
     ("journey", "state", "words"),
     [
         (START, drained(), "Cannot serve tiny: a later order says to drain"),
-        (Journey("", "drain"), status(), "Cannot drain: a later order says to undrain"),
+        (Journey("drain", goal="drain"), status(), "Cannot drain: a later order says to undrain"),
     ],
 )
 def test_an_order_to_the_contrary_ends_the_way(journey: Journey, state: Status, words: str) -> None:

@@ -139,6 +139,33 @@ def test_serve_ends_with_the_layer_in_the_way(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+@pytest.mark.parametrize(
+    ("method", "parameters", "model", "errand"),
+    [
+        ("Undrain", {}, True, "undrain"),
+        ("Undrain", {}, False, "undrain"),
+        ("Restart", {"workload": "ray"}, True, "restart ray"),
+        ("Restart", {"workload": "ray"}, False, "restart ray"),
+        ("Restart", {"workload": "vllm"}, True, "restart vllm"),
+        ("Restart", {}, True, "restart vllm"),
+    ],
+)
+def test_an_order_that_comes_to_nothing_is_named_as_it_was_given(
+    tmp_path: Path, method: str, parameters: dict[str, object], model: bool, errand: str
+) -> None:
+    async def scenario(lab: Lab) -> None:
+        before = status() if model else replace(status(), model=None)
+        lab.door.after_serve = [replace(before, resources=(resource("ray", "stuck", "no such image"),))]
+        await lab.door.say(before)
+        async with lab.client() as client:
+            reply = await client.ask(method, parameters, more=True)
+            while "error" not in reply:
+                reply = await client.reply()
+        assert reply["parameters"]["message"] == f"Cannot {errand}: ray: no such image"
+
+    run(tmp_path, scenario)
+
+
 def test_apply_tells_each_step_and_the_end(tmp_path: Path) -> None:
     async def scenario(lab: Lab) -> None:
         running = change(began=8.0, ended=0.0, outcome="running", taken=0)
