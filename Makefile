@@ -8,8 +8,8 @@ PINNED = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["proj
 demo: .venv/ready            # the product at work on two real hosts; without root, on a simulated node
 	$(RUN) -m tests.e2e.demo
 
-test: .venv/ready            # everything, in three parts side by side, since much of it is waiting; needs root
-	@$(MAKE) --no-print-directory -j3 test-cluster test-hosts test-rest
+test: .venv/ready            # everything, three parts side by side, since much of it is waiting; needs root
+	@$(MAKE) --no-print-directory -j3 test-cluster test-hosts test-rest medium-demo
 
 test-cluster: export STRIXD_LAB_NAME = strixd-e2e
 test-cluster: .venv/ready    # the main job and its faults, on hosts of their own
