@@ -48,7 +48,7 @@ def real() -> int:
             _explain(cluster, failure)
             return 1
         say("tear-down")
-    say("done: tokens, a crash, tokens again; nothing is left of the hosts. On your own: README, Install, start, serve")
+    say('done: tokens, a crash, tokens again; nothing is left of the hosts. To play on: README, "real lab hosts"')
     return 0
 
 
