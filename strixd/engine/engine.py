@@ -56,7 +56,8 @@ class Engine:
     async def apply(self, by: str) -> None:
         self.reread()
         self._loop.settings.cause = by  # the pass may begin before the order is on disk
-        await self._order("apply", by, lambda now: replace(now, at=self._now(), released=(), undo=""))
+        at = self._now()
+        await self._order("apply", by, lambda now: replace(now, at=at, applied=at, released=(), undo=""))
 
     def history(self, count: int) -> tuple[ChangeView, ...]:
         changes = reversed(self._loop.settings.history[-count:] if count > 0 else ())

@@ -113,9 +113,9 @@ class Reboots:
         return "a rank of a model runs here" if any(map(leftovers.is_rank, titles)) else ""
 
     async def _go(self, wish: Wish, observed: cmdline.Observed) -> None:
-        """Earlier attempts for other arguments no longer count. This one comes after the newest order, whatever a clock
+        """Earlier attempts for other arguments no longer count. This one comes after the newest apply, whatever a clock
         that was set back says: each counts."""
-        now, boot = max(self._host.now(), wish.orders.at), observed.boot_id
+        now, boot = max(self._host.now(), wish.orders.applied), observed.boot_id
         arguments = next(cmdline.asked(desired) for resource, desired in wish.wanted() if resource.name == "cmdline")
         earlier = tuple(one for one in observed.attempts if (one.arguments == arguments and one.boot != boot))
         if not await self._record((*earlier, reboots.Attempt(arguments, boot, now))):

@@ -18,7 +18,7 @@ from strixd import messages
 from strixd.engine import fights, record, views
 from strixd.engine.hold import Hold, hold
 from strixd.engine.inverse import inverse
-from strixd.engine.record import Change
+from strixd.engine.record import DRIFT, Change
 from strixd.engine.status import ChangeView, ResourceView
 from strixd.engine.status import Outcome as Ended
 from strixd.engine.together import together
@@ -32,7 +32,7 @@ log = logging.getLogger("strixd")
 
 Pair = tuple[Resource[Any, Any], Any]
 ATTEMPTS = 2
-DRIFT, ITSELF, UNDO = "drift", "strixd", "undo"
+ITSELF, UNDO = "strixd", "undo"
 TOGETHER = frozenset({"firewall", "network"})
 """What is held together: a fence for the addresses of a link that was taken back would shut the peers out."""
 TRUE: frozenset[Condition] = frozenset({"ok", "reboot", "ineffective"})
@@ -89,7 +89,7 @@ class Settings:
         """`text`: cluster.toml, from which the pairs were made."""
         cause, self.cause = self.cause, ""
         pairs = tuple(pairs)
-        self._basis = sha256(f"{orders.at} {text}".encode()).hexdigest()
+        self._basis = sha256(f"{orders.applied} {text}".encode()).hexdigest()
         if asked := self._to_undo(orders):
             await self._take_back(asked, pairs, cause)
             cause = ""
@@ -175,8 +175,8 @@ class Settings:
         chosen = tuple(look for look in looks if look in acting or (left and look.name in left.resources))
         if not chosen or (not acting and any(map(_uncertain, chosen))):
             return {}
-        causes = [look.plan.cause or DRIFT * self._drifted(look) for look in acting]
-        why = next(filter(None, (left.by if left else "", cause, *causes)), ITSELF)
+        unasked = DRIFT if acting and all(map(self._drifted, acting)) else ITSELF
+        why = next(filter(None, (left.by if left else "", cause, *(look.plan.cause for look in acting))), unasked)
         change = self._begun(chosen, why)
         if left:
             parts = (*left.parts, *change.parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -153,9 +154,27 @@ async def test_an_apply_during_an_undo_that_fails_is_not_taken_back_with_it() ->
     await node.kill()
 
 
+async def _one_order(node: Node) -> None:
+    assert node.engine
+    await node.engine.serve("strixd/tiny", (), by="uid 0: serve")
+
+
+async def _many_orders(node: Node) -> None:
+    await _one_order(node)
+    assert node.engine
+    for order in (node.engine.drain, node.engine.undrain, node.engine.update_image, node.engine.stop):
+        await order("uid 0: another")
+
+
+@pytest.mark.parametrize("meanwhile", [None, _one_order, _many_orders])
 @virtual
-async def test_undo_passes_over_repairs_which_would_bring_the_damage_back() -> None:
+async def test_undo_passes_over_repairs_which_would_bring_the_damage_back(
+    meanwhile: Callable[[Node], Awaitable[None]] | None,
+) -> None:
     node = await living()
+    if meanwhile:
+        await meanwhile(node)
+        await node.world.clock.sleep(10)
     assert node.engine
     node.world.firewalld.bind(FABRIC, "drop")
     await node.until(lambda _: node.world.firewalld.runtime.get(FABRIC) == "trusted", seconds=60)
@@ -163,4 +182,22 @@ async def test_undo_passes_over_repairs_which_would_bring_the_damage_back() -> N
     assert len((await node.engine.undo(ORDER)).resources) == 3
     with pytest.raises(NothingToUndo):
         await node.engine.undo(ORDER)
+    await node.kill()
+
+
+@pytest.mark.parametrize("meanwhile", [None, _one_order, _many_orders])
+@virtual
+async def test_so_it_does_over_what_was_damaged_while_strixd_was_away(
+    meanwhile: Callable[[Node], Awaitable[None]] | None,
+) -> None:
+    node = await living()
+    if meanwhile:
+        await meanwhile(node)
+        await node.world.clock.sleep(10)
+    await node.kill()
+    node.world.firewalld.bind(FABRIC, "drop")
+    await node.start()
+    assert node.engine
+    await node.until(lambda _: node.world.firewalld.runtime.get(FABRIC) == "trusted", seconds=60)
+    assert len((await node.engine.undo(ORDER)).resources) == 3
     await node.kill()
