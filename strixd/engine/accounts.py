@@ -66,7 +66,7 @@ class Incidents:
 
     def judged(self, plan: Plan, wish: Wish) -> Plan:
         """Of a workload, and suspected."""
-        if plan.hopeless and wish.basis() != self._book.answered.basis:
+        if plan.hopeless and wish.fits() != self._book.answered.fits:
             plan = replace(plan, steps=(), condition="stuck")
         self.suspect(plan)
         return plan
@@ -135,7 +135,8 @@ class Incidents:
             key, seconds = f"{wish.orders.model} {run.image.digest}", max(run.answer.at - run.unit.since, 0.0)
             last = (*self._book.loads.get(key, ()), round(seconds, 1))[-STARTS:]
             self._book = replace(self._book, loads={**self._book.loads, key: last})
-        answered = Answered(wish.served(), wish.basis(), self._host.identity.boot, run.unit.invocation)
+        boot, invocation = self._host.identity.boot, run.unit.invocation
+        answered = Answered(wish.served(), wish.basis(), boot, invocation, wish.fits())
         self._book = replace(self._book, answered=answered)
         if self._book.now and self._amiss:
             now = incident.mark(self._marked(self._book.now, run), Moment("serving", run.answer.at))
@@ -148,7 +149,7 @@ class Incidents:
 
     def _asked_otherwise(self) -> None:
         """Somebody wants something else now: what comes next is no fault."""
-        self._book = replace(self._book, answered=Answered())
+        self._book = replace(self._book, answered=Answered(fits=self._book.answered.fits))
         if self._book.now:
             self._close(self._book.now, "ordered", self._host.now())
 

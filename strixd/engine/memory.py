@@ -27,13 +27,14 @@ KEPT = 50  # incidents
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """When the model last answered: under which wish (two hashes: wish.py), in which boot of this host, and by which
-    run."""
+    """When the model last answered: under which wish (hashes: wish.py), in which boot of this host, and by which run.
+    `fits` outlives an order for something else."""
 
     served: str = ""
     basis: str = ""
     boot: str = ""
     run: str = ""
+    fits: str = ""
 
 
 @dataclass(frozen=True, slots=True)
