@@ -7,7 +7,7 @@ boot and by which run, and an incident that is not over. The times of that one g
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import isinf
 from statistics import median
@@ -19,7 +19,6 @@ from strixd.engine.incident import HOST, Blame
 from strixd.engine.memory import Answered, Book
 from strixd.engine.status import Incident, Moment, ResourceView
 from strixd.engine.wish import Wish
-from strixd.errors import StrixdError
 from strixd.plan import Plan, Step
 from strixd.ports import Host
 from strixd.resources import vllm
@@ -41,7 +40,7 @@ class Incidents:
         self._echoes: set[str] = set()
         self._guessed = False
         self._amiss = False  # this daemon has seen that the model did not answer
-        self._unsaved = ""
+        self._saving = memory.Saving()
         self._zero = host.now() - host.steady()
         self._moments: tuple[Moment, ...] = ()
 
@@ -101,19 +100,9 @@ class Incidents:
             self._asked_otherwise()
         elif self._book.now or (wish.basis() == self._book.answered.basis and not self._unasked(run)):
             self._suffers(views, run, at)
-        if self._book != self._kept:
-            await self._save()
-
-    async def _save(self) -> None:
-        """Until it is on disk: what is open there would be open again for the next daemon. A failure is said once."""
-        try:
-            await memory.save_book(self._host.files, self._book)
-        except StrixdError as failure:
-            if str(failure) != self._unsaved:
-                log.warning("%s", failure, extra=messages.fields("CONDITION", code=failure.code))
-            self._unsaved = str(failure)
-        else:
-            self._kept, self._unsaved = self._book, ""
+        book = self._book  # until it is on disk: what is open there would be open again for the next daemon
+        if book != self._kept and await self._saving(memory.save_book(self._host.files, book)):
+            self._kept = book
 
     def _follow_clock(self) -> None:
         zero = self._host.now() - self._host.steady()
@@ -194,11 +183,3 @@ class Incidents:
         text = "Incident %s is over: %s after %.1f s (%s: %s)"
         extra = messages.fields("INCIDENT_ENDED", incident=over.id)
         log.info(text, over.id, what, over.ended - over.began, over.resource, over.cause, extra=extra)
-
-
-async def on_disk(saving: Awaitable[None]) -> None:
-    """What the daemon can go on without: a full disk is said, and ends nothing."""
-    try:
-        await saving
-    except StrixdError as failure:
-        log.warning("%s", failure, extra=messages.fields("CONDITION", code=failure.code))

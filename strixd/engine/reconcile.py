@@ -15,7 +15,7 @@ from typing import Any
 from strixd import messages
 from strixd.engine import compose as status
 from strixd.engine import memory, views
-from strixd.engine.accounts import Incidents, on_disk
+from strixd.engine.accounts import Incidents
 from strixd.engine.apply import Begun, begin
 from strixd.engine.hold import Hold, hold
 from strixd.engine.reboot import Reboots
@@ -42,6 +42,7 @@ class Reconciler:
         self.host = host
         self._latest = latest
         self._kept = ""
+        self._saving = memory.Saving()
         self.wish = wish  # what is asked for now; replaced whole by the engine
         self._wish = wish  # what the present pass works on, and what the status speaks of
         self._wanted = wish.wanted()
@@ -142,9 +143,9 @@ class Reconciler:
 
     async def _keep_file(self) -> None:
         """The file in force is the last good one."""
-        if self._kept != self._wish.file.text:
-            self._kept = self._wish.file.text
-            await on_disk(memory.save_last_good(self.host.files, self._kept))
+        text = self._wish.file.text
+        if text != self._kept and await self._saving(memory.save_last_good(self.host.files, text)):
+            self._kept = text
 
     async def _tend_settings(self) -> None:
         pairs = [(resource, desired) for resource, desired in self._wanted if not resource.supervised]

@@ -18,6 +18,7 @@ from strixd import messages
 from strixd.engine import fights, record, views
 from strixd.engine.hold import Hold, hold
 from strixd.engine.inverse import inverse
+from strixd.engine.memory import Saving
 from strixd.engine.record import DRIFT, Change
 from strixd.engine.status import ChangeView, ResourceView
 from strixd.engine.status import Outcome as Ended
@@ -60,6 +61,7 @@ class Settings:
         self._barred: Change | None = None
         self._taken = 0
         self._going = False
+        self._history_saved, self._change_saved = Saving(), Saving()
         self._basis = ""
         self.history: tuple[Change, ...] = ()  # oldest first
         self.cause = ""  # who asked for the next change
@@ -210,13 +212,10 @@ class Settings:
         await self._keep()
 
     async def _keep(self, barred: Change | None = None) -> None:
-        """A full disk costs the history, and nothing else."""
+        """A full disk costs the history, and nothing else: a change that is over must not be found open."""
         files = self._host.files
-        try:
-            await record.save_history(files, self.history)
-            await (record.save_change(files, barred) if barred else files.remove(record.CHANGE))
-        except StrixdError as failure:
-            log.warning("%s", failure, extra=messages.fields("CONDITION", code=failure.code))
+        await self._history_saved(record.save_history(files, self.history))
+        await self._change_saved(record.save_change(files, barred) if barred else files.remove(record.CHANGE))
 
     def _judged(self, looks: tuple[Look, ...], outcome: Outcome) -> dict[str, ResourceView | None]:
         now, failure = self._host.now(), outcome.failure
