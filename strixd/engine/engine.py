@@ -7,15 +7,15 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from strixd import messages
-from strixd.engine import memory, record, views
+from strixd.engine import memory, record
+from strixd.engine.preview import preview
 from strixd.engine.reconcile import Reconciler
 from strixd.engine.record import Change
 from strixd.engine.settings import TOGETHER
 from strixd.engine.status import ChangeView, Incident, PlanView, Status
-from strixd.errors import NothingToUndo, Refused, Rejected, StrixdError
+from strixd.errors import NothingToUndo, Refused, Rejected
 from strixd.orders import Orders, Workload
 from strixd.ports import Files
 from strixd.resources import ray, vllm
@@ -42,16 +42,7 @@ class Engine:
         return self._orders.at
 
     async def preview(self) -> tuple[PlanView, ...]:
-        wish = self._loop.wish
-        then = replace(wish, file=wish.read())
-        return tuple([await self._look(resource, desired) for resource, desired in then.wanted()])
-
-    async def _look(self, resource: Any, desired: object) -> PlanView:
-        try:
-            plan = resource.plan(desired, await resource.observe(self._loop.host, desired))
-        except StrixdError as failure:
-            return PlanView(resource.name, (), "blocked", str(failure))
-        return PlanView(resource.name, views.steps(plan), plan.condition, plan.why)
+        return await preview(self._loop.host, self._loop.wish, self._loop.seen)
 
     async def apply(self, by: str) -> None:
         self.reread()

@@ -106,7 +106,7 @@ class Ray:
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         """A head that cannot listen takes 41 s to say so (Ray 2.60), and listens on all addresses."""
-        seat = Seat("::", desired.port, "[cluster] ray_port")
+        seat = Seat("::", desired.port, "[cluster] ray-port")
         return unless_taken(self._plan(desired, observed), observed.unit, seat, observed.holders)
 
     def _plan(self, desired: Desired, observed: Observed) -> Plan:

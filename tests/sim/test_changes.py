@@ -14,7 +14,7 @@ from strixd.orders import Orders
 from strixd.ports import Files
 from strixd.sim import simulated_host
 from strixd.sim.world import FABRIC
-from tests.sim.node import Node, cluster_toml, virtual, world
+from tests.sim.node import Node, cluster_toml, serving, virtual, world
 
 ORDER = "uid 0: undo"
 
@@ -201,3 +201,29 @@ async def test_so_it_does_over_what_was_damaged_while_strixd_was_away(
     await node.until(lambda _: node.world.firewalld.runtime.get(FABRIC) == "trusted", seconds=60)
     assert len((await node.engine.undo(ORDER)).resources) == 3
     await node.kill()
+
+
+EDITS = {
+    "another port": "[model]\nport = 8001\n",
+    "another size": "[fabric]\nmtu = 4000\n",
+    "another port of Ray": "ray-port = 6400\n",
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@virtual
+async def test_a_preview_of_another_file_disturbs_nothing_that_is_looked_at(edit: str) -> None:
+    async with serving() as node:
+        assert node.engine
+        await node.world.clock.sleep(120)
+        before = node.status
+        node.text = cluster_toml().replace('name = "sim"\n', f'name = "sim"\n{EDITS[edit]}', 1)
+        plans = await node.engine.preview()
+        assert any(plan.steps for plan in plans)
+        for _ in range(60):
+            await node.world.clock.sleep(1)
+            assert node.status.phase == "ready"
+        assert [(each.name, each.condition, each.facts) for each in node.status.resources] == [
+            (each.name, each.condition, each.facts) for each in before.resources
+        ]
+        assert node.status.since == before.since

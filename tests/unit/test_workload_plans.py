@@ -588,7 +588,7 @@ def test_a_stranger_on_the_port_of_ray_is_named_by_the_head() -> None:
     plan = ray.Ray().plan(wanted(), seen(wanted(), None, unit=unit, holders=(here,)))
     assert (plan.condition, plan.steps) == ("blocked", ())
     assert plan.why == "port 6379 is taken by nc (pid 123, stranger.service)"
-    assert "[cluster] ray_port" in plan.hint
+    assert "[cluster] ray-port" in plan.hint
 
 
 @pytest.mark.parametrize(
