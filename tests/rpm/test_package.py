@@ -100,6 +100,13 @@ def test_they_ask_for_what_fedora_has(packages: Path, name: str) -> None:
     assert told(packages, name, "--recommends") == (RECOMMENDS if name == "strixd" else set())
 
 
+def test_what_the_policy_is_loaded_into_and_by_is_there_before(packages: Path) -> None:
+    """rpm breaks a circle of packages at what is merely required: that may come after %post has loaded the module."""
+    asked = told(packages, "strixd-selinux", "--qf", "[%{REQUIRENAME} %{REQUIREFLAGS:deptype}\n]")
+    before = {name for name, kinds in map(str.split, asked) if "post" in kinds.split(",")}
+    assert before >= {"container-selinux", "selinux-policy-base", "policycoreutils", "libselinux-utils"}
+
+
 def test_every_module_is_in_one_package(packages: Path) -> None:
     ours = {str(file.relative_to(PROJECT)) for file in (PROJECT / "strixd").rglob("*.py")}
     shipped = [line.removeprefix(SITE) for name in REQUIRES for line in told(packages, name, "-l") if SITE in line]
