@@ -113,6 +113,14 @@ def test_every_module_is_in_one_package(packages: Path) -> None:
     assert sorted(line for line in shipped if line.endswith(".py")) == sorted(ours)
 
 
+def test_what_the_manuals_say_is_installed_is(packages: Path) -> None:
+    """The interface for programs, the example, the templates: each under the name that a person reads."""
+    texts = [file.read_text() for file in (PROJECT / "packaging").glob("*.[158]")]
+    named = {name for text in texts for name in re.findall(r"^\.(?:It )?Pa (/usr/\S+)", text, re.M)}
+    assert "/usr/share/varlink/io.strixd.varlink" in named
+    assert named - {line for name in REQUIRES for line in told(packages, name, "-l")} == set()
+
+
 ALONE = {
     ("python3-strixd",): "import strixd.config",
     ("python3-strixd", "strixd-media"): "import strixd.media.__main__",
