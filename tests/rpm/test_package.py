@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from strixd import __version__
-from tests.lab.install import build_packages
+from tests.lab.install import SYSTEM_PYTHON, build_packages, other_version
 from tests.lab.layout import PROJECT
 from tests.lab.shell import run
 from tests.rpm.stage import Stage
@@ -91,6 +91,20 @@ def test_the_same_source_gives_the_same_bytes(packages: Path) -> None:
     assert [name for name in names if (packages / name).read_bytes() != (again / name).read_bytes()] == []
     assert names == sorted(file.name for file in again.iterdir())
     shutil.rmtree(again)
+
+
+def test_dist_holds_one_version_and_what_others_put_there(tmp_path: Path) -> None:
+    """As strixd-media wants a folder. The checkout is another one, whose dist/ nobody misses."""
+    project = other_version("0.0.2", tmp_path / "source")
+    others = {"other-0.0.1-1.fc43.noarch.rpm", "strixd-tools-0.0.1-1.fc43.noarch.rpm", "strixd.rpm", "notes-0.0.1-1"}
+    ours = {f"{name}-0.0.1-1.fc43.noarch.rpm" for name in REQUIRES} | {"strixd-0.0.1-1.fc43.src.rpm"}
+    (project / "dist").mkdir()
+    for name in others | ours:
+        (project / "dist" / name).touch()
+    run([SYSTEM_PYTHON, project / "packaging/build.py"], timeout=300)
+    assert {file.name for file in (project / "dist").iterdir()} == others | {
+        name.replace("0.0.1", "0.0.2") for name in ours
+    }
 
 
 @pytest.mark.parametrize("name", REQUIRES)
