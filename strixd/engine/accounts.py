@@ -13,7 +13,7 @@ from math import isinf
 from statistics import median
 
 from strixd import messages
-from strixd.elapsed import elapsed
+from strixd.elapsed import elapsed, later
 from strixd.engine import incident, memory
 from strixd.engine.incident import HOST, Blame
 from strixd.engine.memory import Answered, Book
@@ -36,7 +36,8 @@ class Incidents:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._book = self._kept = Book()
-        self._failed: Blame | None = None
+        self._failed: Blame | None = None  # seen since the last good answer; the model may answer for a while yet
+        self._failed_at = 0.0
         self._echoes: set[str] = set()
         self._guessed = False
         self._amiss = False  # this daemon has seen that the model did not answer
@@ -60,7 +61,7 @@ class Incidents:
 
     def look_again(self) -> None:
         """A pass begins."""
-        self._failed, self._moments = None, ()
+        self._moments = ()
         self._echoes.clear()
 
     def judged(self, plan: Plan, wish: Wish) -> Plan:
@@ -75,8 +76,8 @@ class Incidents:
         if plan is None:
             return
         (self._echoes.add if plan.echo else self._echoes.discard)(plan.resource)
-        if plan.condition in ("blocked", "held", "stuck") and plan.resource in incident.PATH:
-            self._failed = self._failed or Blame(plan.resource, plan.why)
+        if plan.condition in ("blocked", "held", "stuck") and plan.resource in incident.PATH and not self._failed:
+            self._failed, self._failed_at = Blame(plan.resource, plan.why), self._host.now()
 
     def took(self, name: str, step: Step) -> None:
         """A step is about to be taken."""
@@ -120,6 +121,8 @@ class Incidents:
         return median(loads) if loads else 0.0
 
     def _answers(self, wish: Wish, run: vllm.Observed) -> None:
+        if later(run.answer.at, self._failed_at, self._host.now()):
+            self._failed = None
         if self._amiss and run.unit.invocation != self._book.answered.run:
             key, seconds = f"{wish.orders.model} {run.image.digest}", max(run.answer.at - run.unit.since, 0.0)
             last = (*self._book.loads.get(key, ()), round(seconds, 1))[-STARTS:]
