@@ -39,18 +39,22 @@ class Processes:
     def __init__(self, proc: Path = Path("/proc")) -> None:
         self._proc = proc
         self.ranks: dict[int, int] = {}  # process → descriptor that becomes readable at its end
-        self.serving = math.inf  # since when a server is there, in seconds since the epoch; endless without one
+        self.server_since = math.inf  # since when a server is there, in seconds since the epoch; endless without one
 
     def count(self) -> int:
         """The living ranks. One that is on its way out has no title any more: it stays until it has ended."""
         found = {int(path.name): words(path) for path in self._proc.iterdir() if path.name.isdigit()}
         servers = [began(self._proc / str(process)) for process, line in found.items() if is_server(line)]
-        self.serving = min(servers, default=math.inf)
+        self.server_since = min(servers, default=math.inf)
         for process in [each for each in self.ranks if each not in found or self._over(each, found[each][0])]:
             os.close(self.ranks.pop(process))
         for process in [each for each in found if is_rank(found[each][0]) and each not in self.ranks]:
             self._hold(process)
         return len(self.ranks)
+
+    def model(self) -> bool:
+        """Whether anything of a model is here now."""
+        return self.count() > 0 or self.server_since < math.inf
 
     def _hold(self, process: int) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -173,7 +177,7 @@ class Vitals:
         one may end and the next begin between two looks."""
         count = self.processes.count()
         if self._shared and not count:
-            sweep(Path(self._shared), before=self.processes.serving)
+            sweep(Path(self._shared), before=self.processes.server_since)
         return count
 
     def held(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -103,6 +104,8 @@ def test_drain_lets_a_request_finish_and_undrain_serves_again(serving: Cluster, 
     assert "cut off" not in drained
     assert serving.status()["phase"] == "drained"
     assert "not served until strixd-cli undrain" in serving.cli("status").check().stdout
+    measured = json.loads(serving.cli("bench", "link", "--json").check().stdout)
+    assert [row["rung"] for row in measured["rows"]] == ["tcp"], "without --force, since nothing is served"
     assert not serving.head.sh("ss -Hltn sport = :8000")
     refused = serving.cli("serve", "tiny")
     assert (refused.rc, "strixd-cli undrain" in refused.stderr) == (2, True)

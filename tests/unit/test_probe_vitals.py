@@ -69,6 +69,7 @@ def test_a_stopped_rank_lives_and_a_zombie_does_not(tmp_path: Path) -> None:
     with rank(tmp_path) as process:
         processes = Processes(tmp_path)
         assert processes.count() == 1
+        assert processes.model()
         process.send_signal(signal.SIGSTOP)
         os.waitpid(process.pid, os.WUNTRACED)
         assert processes.count() == 1
@@ -159,15 +160,17 @@ def test_what_is_older_than_the_server_that_is_there_is_swept(tmp_path: Path) ->
 
 
 def test_since_when_a_server_is_there(tmp_path: Path) -> None:
-    assert Processes(tmp_path).serving == math.inf
+    assert Processes(tmp_path).server_since == math.inf
+    assert not Processes(tmp_path).model()
     now = time.time()
     with subprocess.Popen(["bash", "-c", "exec -a vllm sleep 60"]) as server:
         (tmp_path / str(server.pid)).symlink_to(f"/proc/{server.pid}")
         processes = Processes(tmp_path)
-        while processes.count() or processes.serving == math.inf:  # until it calls itself so
+        while processes.count() or processes.server_since == math.inf:  # until it calls itself so
             assert time.time() < now + 20
             time.sleep(0.01)
-        assert now - 1 < processes.serving < time.time() + 1
+        assert now - 1 < processes.server_since < time.time() + 1
+        assert processes.model()
         server.kill()
     assert began(tmp_path / "gone") == 0.0
 

@@ -67,8 +67,7 @@ def _keep_stdout_clean() -> None:
 
 
 def _refuse_beside_a_model(job: dict[str, Any]) -> None:
-    processes = Processes()
-    if not job["force"] and (processes.count() or processes.serving):
+    if not job["force"] and Processes().model():
         raise InterruptedError("processes of a model run on this node; --force measures all the same")
 
 
