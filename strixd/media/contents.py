@@ -6,6 +6,7 @@ strixd/repo/             RPMs and repodata
 strixd/models/NAME/      weights, if given
 strixd/image/image.tar   the container image, if given
 strixd/key/cluster.key   only when asked for outright
+strixd/complete          only where no node needs the internet while it is installed (supply.py)
 strixd/SHA256SUMS        of all these but itself
 """
 

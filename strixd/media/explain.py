@@ -13,6 +13,10 @@ _LARGEST = (
     "the largest internal disk of the machine, never the medium nor anything on USB, SD or Thunderbolt; when a second "
     "one has nine tenths of its size or more, the installation stops and names both"
 )
+_MIRRORS = (
+    "the medium where they are on it, and whatever else there is, with Fedora's updates, from its mirrors: that needs "
+    "the internet, unless build says that all is on the medium, which then knows no updates"
+)
 _WIDTH = 100
 
 
@@ -62,7 +66,7 @@ def _card(node: Node) -> str:
 def _common(file: ConfigFile) -> Iterator[str]:
     install, config = file.config.install, file.config
     yield "no other disk is written to: neither partitioned nor formatted"
-    yield f"Fedora's packages from {install.repository or 'the medium where they are on it, else from the mirrors'}"
+    yield f"Fedora's packages from {install.repository or _MIRRORS}"
     yield f"kernel arguments: {' '.join(kernelpolicy.arguments(config.kernel.policy)) or 'none'}"
     keys = listed([_short(key) for key in install.ssh_keys] or ["nobody: install.ssh-keys is empty"], "and")
     yield f"log-in as root by SSH, without any password: {keys}"

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from strixd.errors import Refused, Rejected
-from strixd.media import grub, iso, tools
+from strixd.media import grub, iso, repodata, tools
+from strixd.media.capability import Package
 from strixd.media.contents import Item
 
 MENUS: Final = ("EFI/BOOT/grub.cfg", "boot/grub2/grub.cfg")
@@ -54,6 +55,20 @@ def partition(image: Path) -> iso.Extent:
     if found is None:
         raise _other(image, "no EFI system partition behind it")
     return iso.Extent(int(found[1]) * _BLOCK, int(found[2]) * _BLOCK)
+
+
+def packages(image: Path, place: Path) -> tuple[Package, ...]:
+    """What is on a DVD; none on an image that installs from the mirrors. `place`: a folder to be made."""
+    files = iso.extents(image)
+    if repodata.INDEX not in files:
+        return ()
+    (place / repodata.INDEX).parent.mkdir(parents=True)
+    (place / repodata.INDEX).write_bytes(iso.read(image, files[repodata.INDEX][1]))
+    listing = repodata.primary(place)
+    if listing not in files:
+        raise _other(image, f"no {listing} in it")
+    (place / listing).write_bytes(iso.read(image, files[listing][1]))
+    return repodata.packages(place)
 
 
 def efi_menu(image: Path, place: iso.Extent, work: Path) -> tuple[Path, str]:

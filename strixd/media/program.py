@@ -82,7 +82,8 @@ def _build(options: argparse.Namespace) -> None:
         model=options.model,
         key=options.with_cluster_key,
     )
-    build(order, Progress())
+    found = build(order, Progress())
+    sys.stdout.write(f"{found.words}\n" + (f"  {found.hint}\n" if found.hint else ""))
     sys.stdout.write(_VALUABLE if order.key else _WAITS)
 
 

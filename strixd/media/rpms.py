@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
-from xml.etree import ElementTree
 
 from strixd import __version__
-from strixd.errors import Refused, Rejected
-from strixd.media import tools
+from strixd.errors import Refused
+from strixd.media import repodata, tools
+from strixd.media.capability import Package
 from strixd.media.contents import Item, tree
 
 WANTED: Final = ("strixd", "python3-strixd", "strixd-selinux")
 """What a node needs that Fedora does not have."""
-_SPACE = "{http://linux.duke.edu/metadata/common}"
 
 
 def repository(folder: Path, place: Path) -> Iterator[Item]:
@@ -33,7 +30,7 @@ def repository(folder: Path, place: Path) -> Iterator[Item]:
     # gzip: the one compression that every dnf and every Python reads.
     index = ("--no-database", "--general-compress-type=gz", "--quiet")
     tools.run("createrepo_c", *index, place, what=f"make a repository of {folder}")
-    _complete(folder, _packages(place))
+    _complete(folder, _versions(repodata.packages(place)))
     return tree("strixd/repo", place)
 
 
@@ -47,17 +44,9 @@ def _complete(folder: Path, found: dict[str, set[str]]) -> None:
             raise Refused(words, hint="what installs a node and what runs there are of one version; make rpm builds it")
 
 
-def _packages(place: Path) -> dict[str, set[str]]:
-    """Versions by name, as dnf will read them."""
-    repomd = (place / "repodata" / "repomd.xml").read_text()
-    primary = re.search(r'href="(repodata/[^"]*primary\.xml\.gz)"', repomd)
-    if primary is None:
-        raise Rejected(f"Cannot read the repository that createrepo_c made in {place}: it has no primary.xml.gz")
-    with gzip.open(place / primary[1]) as file:
-        packages = ElementTree.parse(file).getroot().iter(f"{_SPACE}package")
-        found: dict[str, set[str]] = {}
-        for package in packages:
-            version = package.find(f"{_SPACE}version")
-            name = package.findtext(f"{_SPACE}name", "")
-            found.setdefault(name, set()).add("" if version is None else version.get("ver", ""))
+def _versions(packages: tuple[Package, ...]) -> dict[str, set[str]]:
+    """By name."""
+    found: dict[str, set[str]] = {}
+    for package in packages:
+        found.setdefault(package.name, set()).add(package.version)
     return found

@@ -26,6 +26,7 @@ PACKAGES: Final = {
     "implantisomd5": ("isomd5sum", "isomd5sum"),
     "checkisomd5": ("isomd5sum", "isomd5sum"),
     "ksvalidator": ("pykickstart", ""),
+    "zstd": ("zstd", "zstd"),
 }
 """Program: its package in Fedora, in Debian ("": none; pip install pykickstart)."""
 QUICK: Final = 120.0

@@ -6,26 +6,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pykickstart.parser import KickstartParser
-from pykickstart.version import makeVersion
 
 from strixd.errors import ConfigError, Refused
 from strixd.media.explain import explain
 from strixd.media.render import chosen
-from tests.media.lab import BIN, KEY, cluster, machine, parsed, rendered, run_script, script
+from tests.media.lab import BIN, KEY, cluster, machine, parsed, read, rendered, run_script, script
 
 CLUSTERS = {
     "roce": {"kind": "roce", "card": "mac"},
     "thunderbolt": {"kind": "thunderbolt", "card": "driver"},
     "ethernet": {"kind": "ethernet", "card": "interface"},
 }
-
-
-def read(text: str, version: str) -> KickstartParser:
-    """As ksvalidator does; raises KickstartError."""
-    parser = KickstartParser(makeVersion(version), errorsAreFatal=True, followIncludes=False)
-    parser.readKickstartFromString(text)
-    return parser
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 8])
