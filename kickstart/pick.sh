@@ -20,13 +20,22 @@ NODES
 }
 
 stop() {
-    local console=$root/dev/console
+    local console=$root/dev/console words
     [ -w "$console" ] || console=/dev/null
-    {
-        echo "strixd: the installation stops here; no disk was touched."
-        printf 'strixd: %s\n' "$@"
-    } | tee "$console" >&2
+    words=$(printf 'strixd: %s\n' "the installation stops here; no disk was touched." "$@")
+    echo "$words" | tee "$console" >&2
+    [ ! -d "$root/run/anaconda" ] || show "$words"
     exit 1
+}
+
+# In the installer nothing shows these words: it has no interface yet, draws over the console, and a %pre that failed
+# ends in a traceback and a restart (pyanaconda/kickstart.py, AnacondaKSScript.run), which would be the next try. So
+# they get a screen of their own, and stay. logind puts a shell onto each of the first six screens.
+show() {
+    printf '\033[2J\033[H%s\n%s\n' "$1" "strixd: switch the machine off when you have read this; Ctrl-Alt-F2 is a shell." \
+        2> /dev/null > "$root/dev/tty9" || :
+    chvt 9 || :
+    sleep infinity || :
 }
 trap 'stop "line $LINENO of %pre failed: $BASH_COMMAND"' ERR
 

@@ -106,6 +106,31 @@ def test_the_reason_is_on_the_console(tmp_path: Path) -> None:
     assert (tmp_path / "dev/console").read_text() == done.stderr
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (FOREIGN, "is not in cluster.toml: its MACs are 9c:bf:0d:00:00:01 02:00:00:00:00:99"),
+        ((SECOND,), "two disks could be meant"),
+        (("- tmp",), "of %pre failed"),
+    ],
+    ids=["foreign", "two-disks", "unexpected"],
+)
+def test_in_the_installer_the_reason_gets_a_screen_of_its_own_and_stays(
+    tmp_path: Path, changes: tuple[str, ...], words: str
+) -> None:
+    """Whatever happens to the console; and there is no second try."""
+    for name in ("chvt", "sleep"):
+        stand_in(tmp_path / "bin", name, f'echo "{name} $*" >> {tmp_path}/called; exit 1')
+    root = machine(tmp_path / "root", *changes, "run/anaconda/", "dev/tty9: was here")
+    done = picked(root, BY_MAC, PATH=f"{tmp_path / 'bin'}:{TOOLS['PATH']}")
+    assert done.returncode == 1
+    cleared, screen = (root / "dev/tty9").read_text().split("\x1b[2J\x1b[H")
+    assert (cleared, screen[: len(STOPS)]) == ("", STOPS)
+    assert words in screen
+    assert "switch the machine off" in screen
+    assert (tmp_path / "called").read_text().startswith("chvt 9\nsleep infinity\n")
+
+
 THUNDERBOLT = disk("nvme2n1", 7000, where="pci0000:00/0000:06:00.0/0000:60:00.0")
 CARD_READER = disk("mmcblk0", 9000, where="pci0000:00/0000:08:00.0/mmc0")
 
