@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from strixd import kernelpolicy
 from strixd.config import ConfigFile, Node
@@ -16,6 +17,10 @@ _LARGEST = (
 _MIRRORS = (
     "the medium where they are on it, and whatever else there is, with Fedora's updates, from its mirrors: that needs "
     "the internet, unless build says that all is on the medium, which then knows no updates"
+)
+AGAIN: Final = (
+    "when it is installed the machine starts again, from its disk, which is then first in UEFI's order; a firmware "
+    "that prefers the stick all the same erases the disk and installs again, for ever: take the stick out"
 )
 _WIDTH = 100
 
@@ -72,6 +77,7 @@ def _common(file: ConfigFile) -> Iterator[str]:
     yield f"log-in as root by SSH, without any password: {keys}"
     yield f"time zone {install.time_zone}, keyboard {install.keyboard}; other wired cards ask for an address (DHCP)"
     yield f"strixd, started at boot, with {file.path}; it sets up the link and the firewall"
+    yield AGAIN
     yield f"the image {config.image.reference}, from the medium where it is on it"
 
 

@@ -34,6 +34,7 @@ def test_a_volume_for_the_installer(parts: Parts, out: Path, elsewhere: Path) ->
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1].startswith(f"{out} is ready: ")
     assert "strixd-cli key import" in done.stdout
+    assert "installs again, for ever: take the stick out" in done.stdout
     assert run("blkid", "-p", "-o", "value", "-s", "LABEL", out) == "OEMDRV\n"
     found = extracted(out, elsewhere / "x")
     assert {NAME, "strixd/image/image.tar", "strixd/repo/repodata/repomd.xml", "ks.cfg"} <= good(found)

@@ -94,7 +94,16 @@ def test_the_same_file_gives_the_same_text() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (cluster(), ["halo1 (head)", "a card with MAC b4:96:91:00:00:02", "the largest internal disk", "names both"]),
+        (
+            cluster(),
+            [
+                "halo1 (head)",
+                "a card with MAC b4:96:91:00:00:02",
+                "the largest internal disk",
+                "names both",
+                "again, for ever: take the stick out",
+            ],
+        ),
         (cluster(card="interface"), ['the serial number "PF1"', "192.168.100.2/24 on the interface enp194s0np0"]),
         (cluster(card="driver"), ["the card of driver thunderbolt-net", "me@laptop", "ttm.pages_limit=32505856"]),
         (
