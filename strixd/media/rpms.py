@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Final
 
 from strixd import __version__
+from strixd.decode import listed
 from strixd.errors import Refused
 from strixd.media import repodata, tools
 from strixd.media.capability import Package
 from strixd.media.contents import Item, tree
+from strixd.media.fedora import RELEASES
 
 WANTED: Final = ("strixd", "python3-strixd", "strixd-selinux")
 """What a node needs that Fedora does not have."""
+ABI: Final = "python(abi)"
 
 
 def repository(folder: Path, place: Path) -> Iterator[Item]:
@@ -30,7 +33,9 @@ def repository(folder: Path, place: Path) -> Iterator[Item]:
     # gzip: the one compression that every dnf and every Python reads.
     index = ("--no-database", "--general-compress-type=gz", "--quiet")
     tools.run("createrepo_c", *index, place, what=f"make a repository of {folder}")
-    _complete(folder, _versions(repodata.packages(place)))
+    found = repodata.packages(place)
+    _complete(folder, _versions(found))
+    _for_this_python(folder, found)
     return tree("strixd/repo", place)
 
 
@@ -42,6 +47,17 @@ def _complete(folder: Path, found: dict[str, set[str]]) -> None:
             versions = " and ".join(sorted(found[name]))
             words = f"{folder} has {name} {versions}, and this is strixd-media {__version__}"
             raise Refused(words, hint="what installs a node and what runs there are of one version; make rpm builds it")
+
+
+def _for_this_python(folder: Path, packages: tuple[Package, ...]) -> None:
+    """What was built on a later Fedora can be installed on none of those that the medium installs."""
+    known = set(RELEASES.values())
+    for package in packages:
+        for each in package.requires:
+            if package.name in WANTED and each.name == ABI and each.flags == "EQ" and each.version not in known:
+                words = f"{folder} has {package.name} for Python {each.version}"
+                hint = f"make rpm on Debian, or on Fedora {listed(RELEASES)}"
+                raise Refused(f"{words}, and Fedora {listed(RELEASES, 'and')} have {listed(known)}", hint=hint)
 
 
 def _versions(packages: tuple[Package, ...]) -> dict[str, set[str]]:
