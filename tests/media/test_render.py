@@ -33,7 +33,11 @@ def test_fedora_reads_it_with_what_pre_writes(tmp_path: Path, fabric: str, nodes
         assert handler.bootloader.appendLine.split()[0] == "iommu=pt"
         assert handler.network.hostname == "halo1"
         assert [(key.username, key.key) for key in handler.sshkey.sshUserList] == [("root", KEY)]
-        assert {"strixd", "strixd-selinux", "podman"} <= set(handler.packages.packageList)
+        assert {"strixd", "strixd-selinux", "podman", "chrony"} <= set(handler.packages.packageList)
+        assert not handler.packages.excludeDocs  # the manuals are for the nodes
+        # The time comes from where Fedora's chrony gets it: nothing here turns that off or puts others in its place.
+        assert "chronyd" in handler.services.enabled
+        assert (handler.timezone.isUtc, handler.timezone.nontp, handler.timesource.timesource_list) == (True, False, [])
 
 
 @pytest.mark.parametrize("card", ["mac", "interface", "driver"])
