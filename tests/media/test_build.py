@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,25 @@ def test_the_key_only_when_asked_for(parts: Parts, out: Path, quick: str) -> Non
     done = parts.build(out, "--rpms", parts.rpms, "--with-cluster-key", parts.key.with_name("bad.key"))
     assert (done.returncode, "is no cluster key" in done.stderr) == (2, True)
     assert SECRET[:20] not in done.stderr
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["no-file", "no-key"])
+def test_where_there_is_no_key_the_hint_makes_one(
+    parts: Parts, out: Path, elsewhere: Path, quick: str, there: bool
+) -> None:
+    """On an administrator's machine, which has no strixd-cli."""
+    key = elsewhere / "cluster.key"
+    if there:
+        key.write_text("none\n")
+    words = ("--rpms", parts.rpms, "--with-cluster-key", key)
+    done = parts.build(out, *words, PATH=quick)
+    assert (done.returncode, str(key) in done.stderr.splitlines()[-2]) == (2, True)
+    told = re.match(r"  (\(.*\)) makes one", done.stderr.splitlines()[-1])
+    assert told
+    run("bash", "-c", f"cd {elsewhere} && {told[1]}")
+    assert key.stat().st_mode & 0o777 == (0o644 if there else 0o600)
+    done = parts.build(out, *words, PATH=quick)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
