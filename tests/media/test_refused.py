@@ -110,6 +110,16 @@ def test_without_packages_there_must_be_a_repository(parts: Parts, out: Path, el
     assert media("build", "--cluster", file, "--out", out, PATH=quick).returncode == 0
 
 
+def test_an_archive_cannot_be_what_a_digest_asks_for(parts: Parts, out: Path, elsewhere: Path) -> None:
+    reference = f"{pieces.REFERENCE}@sha256:{'0' * 64}"
+    file = elsewhere / "cluster.toml"
+    file.write_text(cluster(more=f'[image]\nreference = "{reference}"'))
+    archive = pieces.archive(elsewhere / "image.tar", reference)
+    done = media("build", "--cluster", file, "--out", out, "--rpms", parts.rpms, "--image", archive)
+    assert (done.returncode, "an archive has another digest" in done.stderr) == (2, True)
+    assert f'reference = "{pieces.REFERENCE}" in [image]' in done.stderr
+
+
 def test_a_file_with_mistakes_is_named_as_everywhere(parts: Parts, out: Path, elsewhere: Path) -> None:
     file = elsewhere / "cluster.toml"
     file.write_text(cluster().replace("[fabric]", "[fabrik]"))
