@@ -82,7 +82,8 @@ def _build(options: argparse.Namespace) -> None:
         model=options.model,
         key=options.with_cluster_key,
     )
-    found = build(order, Progress())
+    with Progress() as progress:
+        found = build(order, progress)
     sys.stdout.write(f"{found.words}\n" + (f"  {found.hint}\n" if found.hint else ""))
     sys.stdout.write(_VALUABLE if order.key else _WAITS)
     sys.stdout.write(f"{AGAIN[0].upper()}{AGAIN[1:]}.\n")
