@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import bz2
+import contextlib
 import hashlib
 import re
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from strixd import __version__
 from strixd.media import grub
+from strixd.media.rpms import WANTED
 from tests.media.lab import Parts, rendered
 from tests.media.pieces import LABEL, MENU, NAME, SECRET, run
 
@@ -52,6 +56,29 @@ def test_a_volume_that_stays_writable(parts: Parts, out: Path, quick: str) -> No
     assert run("blkid", "-p", "-o", "value", "-s", "LABEL", volume) == "OEMDRV\n"
     assert run("mtype", "-i", volume, "::/ks.cfg") == rendered(parts.cluster.read_text(), "halo2")
     assert f"strixd-{__version__}.rpm" in run("mdir", "-b", "-i", volume, "::/strixd/repo")
+
+
+@pytest.mark.parametrize("name", ["medium.iso", "medium.img"])
+def test_the_repository_on_a_medium_is_one(parts: Parts, out: Path, elsewhere: Path, quick: str, name: str) -> None:
+    """To createrepo_c's own reader, and rpm's: all that is listed is there, byte for byte, and nothing else."""
+    medium = out.with_name(name)
+    done = parts.build(medium, "--rpms", parts.rpms, PATH=quick)
+    assert done.returncode == 0, done.stderr
+    repo = elsewhere / "repo"
+    if name.endswith(".iso"):
+        run("xorriso", "-osirrox", "on", "-indev", medium, "-extract", "/strixd/repo", repo)
+    else:
+        run("mcopy", "-s", "-n", "-i", medium, "::/strixd/repo", elsewhere)
+    run("mergerepo_c", "--database", "--compress-type=bz2", "-r", f"file://{repo}", "-o", elsewhere / "read")
+    (packed,) = (elsewhere / "read/repodata").glob("*primary.sqlite.bz2")
+    (elsewhere / "primary.sqlite").write_bytes(bz2.decompress(packed.read_bytes()))
+    with contextlib.closing(sqlite3.connect(elsewhere / "primary.sqlite")) as read:
+        rows = read.execute("select location_href, pkgId, name, version from packages").fetchall()
+    assert {href for href, *_ in rows} == {each.name for each in repo.glob("*.rpm")}
+    for href, digest, *named in rows:
+        assert hashlib.sha256((repo / href).read_bytes()).hexdigest() == digest
+        assert run("rpm", "-qp", "--qf", "%{NAME} %{VERSION}", repo / href).split() == named
+    assert {named for _, _, named, _ in rows} == set(WANTED)
 
 
 def test_a_fedora_image_that_installs_by_itself(parts: Parts, out: Path, elsewhere: Path) -> None:
