@@ -4,6 +4,9 @@ The same checkout gives the same bytes: all times are those of the newest entry 
 no name, and the folder is always the same one, since rpmbuild keeps the spec with all paths in the package. On Fedora
 the spec is built as it is; elsewhere with debian.macros, which needs pip, setuptools and wheel of the system's Python,
 and without a look at BuildRequires, which have Fedora's names.
+
+dist/ holds one version: strixd-media takes a folder as it is, and refuses a mixture. A folder that was named is its
+owner's, and only added to.
 """
 
 from __future__ import annotations
@@ -41,10 +44,28 @@ def main() -> int:
     out.mkdir(parents=True, exist_ok=True)
     with _own_folder():
         status = _build(FOLDER)
-        for package in sorted(FOLDER.glob("*RPMS/**/*.rpm")) if status == 0 else ():
+        made = sorted(FOLDER.glob("*RPMS/**/*.rpm")) if status == 0 else []
+        for package in made:
             shutil.copy(package, out)
             sys.stdout.write(f"{out / package.name}\n")
+    if len(sys.argv) == 1:
+        _forget_others(out, [package.name for package in made])
     return status
+
+
+def _forget_others(out: Path, made: list[str]) -> None:
+    """What this made before, in other versions; nobody else's packages."""
+    kinds = {_kind(name) for name in made}
+    for file in out.glob("*.rpm"):
+        if _kind(file.name) in kinds and file.name not in made:
+            file.unlink()
+            sys.stderr.write(f"{file}: another version, removed\n")
+
+
+def _kind(file: str) -> tuple[str, ...]:
+    """NAME-VERSION-RELEASE.ARCH.rpm → name and architecture; nothing of another name."""
+    found = re.fullmatch(r"(.+)-[^-]+-[^-]+\.([^.]+)\.rpm", file)
+    return found.groups() if found else ()
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from strixd.engine.engine import Engine
 from strixd.engine.lastlook import last_look
 from strixd.engine.reconcile import LATEST, Reconciler
 from strixd.engine.wish import File, Wish
-from strixd.errors import ConfigError, Refused, StrixdError
+from strixd.errors import CardAway, ConfigError, Refused, StrixdError, Unavailable
 from strixd.host.alone import alone
 from strixd.host.journal import setup_logging
 from strixd.host.notify import Notify
@@ -34,6 +34,9 @@ from strixd.node import SIMULATED, real_host, simulated_node
 from strixd.ports import Host, Identity
 
 log = logging.getLogger("strixd")
+
+LATE = 5.0
+"""Seconds that a card by which the file knows this host gets to come, before another start looks for it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -134,13 +137,26 @@ async def _wish(read: Callable[[], File], host: Host) -> Wish:
     try:
         file = read()
     except ConfigError as error:
-        good = await host.files.read(memory.LAST_GOOD)
-        if good is None:
-            raise
-        file, problem = _file(config.parse(good, memory.LAST_GOOD), host.identity), str(error)
+        file, problem = await _last_good(host, error), str(error)
         text = f"{error}\nUntil it is mended, {memory.LAST_GOOD} is kept true"
         log.error("%s", text, extra=messages.fields("CONFIG_REFUSED", code=error.code))
     return Wish(file, orders, read, problem)
+
+
+async def _last_good(host: Host, refused: ConfigError) -> File:
+    """Where there is none that can be used either, raises what was refused: that is what can be mended. Unavailable
+    where a card may be what is missing: its driver may come after strixd, and the next start will see it."""
+    problems = [refused]
+    good = await host.files.read(memory.LAST_GOOD)
+    try:
+        if good is not None:
+            return _file(config.parse(good, memory.LAST_GOOD), host.identity)
+    except ConfigError as error:
+        problems.append(error)
+    if not any(isinstance(problem, CardAway) for problem in problems):
+        raise refused
+    await host.sleep(LATE)
+    raise Unavailable(str(refused), hint="Its card may come later: strixd is started again and looks for it")
 
 
 def _read(options: argparse.Namespace, identity: Identity) -> File:
@@ -153,5 +169,5 @@ def _file(read: config.ConfigFile, identity: Identity) -> File:
     try:
         node = config.find_node(read.config, identity.hostname, identity.macs)
     except ConfigError as error:
-        raise ConfigError(tuple(f"{read.path}:0: {each}" for each in error.complaints)) from None
+        raise type(error)(tuple(f"{read.path}:0: {each}" for each in error.complaints)) from None
     return File(read.config, node, read.text)

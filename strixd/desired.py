@@ -49,7 +49,7 @@ def derive(config: Config, node: Node, orders: Orders, card: str = "") -> Desire
     fabric = Fabric(node.interface, node.mac, node.driver, card)
     link = fabric_link.Desired(fabric, config.fabric.management, _link(config, node))
     return Desired(
-        cmdline=cmdline.desired_arguments(config.kernel.policy, orders.at),
+        cmdline=cmdline.desired_arguments(config.kernel.policy, orders.applied),
         firewall=_firewall(config, node, fabric),
         network=_network(config, node, orders, fabric),
         memory=memory.Desired(config.model.memory_reserve_bytes),
@@ -82,7 +82,7 @@ def _network(config: Config, node: Node, orders: Orders, fabric: Fabric) -> netw
         autoconnect_priority=network.PRIORITY,
     )
     peers = tuple(mtu.Peer(other.name, str(other.ip.ip)) for other in config.nodes if other != node)
-    return network.Desired(fabric, config.fabric.management, profile, peers, orders.at)
+    return network.Desired(fabric, config.fabric.management, profile, peers, orders.applied)
 
 
 def _link(config: Config, node: Node) -> Wanted:

@@ -49,6 +49,10 @@ class ConfigError(Refused):
         self.complaints = complaints
 
 
+class CardAway(ConfigError):
+    """No node of the file is this host, and a card by which one is known is not there: its driver may come later."""
+
+
 class Unavailable(StrixdError):
     """The service is not there now. Retried, with backoff."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from strixd.errors import StrixdError
-from strixd.plan import Effect, Step
+from strixd.plan import Effect, Plan, Step
 from strixd.ports import Host, Unit
 from strixd.quadlet import Container, render
 
@@ -176,6 +176,12 @@ UP = ("active", "activating", "reloading")
 def down(unit: Unit) -> bool:
     """It does not run, is not about to, and is not on its way to its end."""
     return unit.active in ("inactive", "failed")
+
+
+def under_way(name: str, unit: Unit, *, changed: bool) -> Plan | None:
+    """To its end, which nothing may overtake, or to a run that is wanted as it is: there is nothing to do but wait."""
+    waits = unit.active == "deactivating" or (unit.active == "activating" and not changed)
+    return Plan(name, condition="waiting", why=f"{unit.name} is {unit.active}") if waits else None
 
 
 def replace(container: Container, *, before: str | None, unit: Unit, why: str) -> tuple[Step, ...]:

@@ -15,7 +15,7 @@ from strixd.api import wire
 from strixd.errors import Refused, StrixdError, Unavailable
 
 PATIENCE = 10.0  # seconds that a restarting daemon may take
-_ANSWER = 60.0  # seconds; a daemon that hangs is restarted by its watchdog before
+_ANSWER = 60.0  # seconds; a daemon that hangs is restarted by its watchdog, after 90
 _LARGEST = 16 << 20  # bytes of a reply
 _TICK = 1.0
 _RUNS = "systemctl status strixd       shows whether it runs, and why not"

@@ -7,18 +7,22 @@ from collections.abc import Callable, Collection
 from strixd.config.checks import plain_mac
 from strixd.config.schema import Config, Node
 from strixd.decode import listed
-from strixd.errors import ConfigError
+from strixd.errors import CardAway, ConfigError
 
 
 def find_node(config: Config, hostname: str, macs: Collection[str]) -> Node:
-    """The node whose name is this host's or whose `mac` is one of its cards; ConfigError unless exactly one is.
+    """The node whose name is this host's or whose `mac` is one of its cards. Raises ConfigError unless exactly one is,
+    CardAway where a card that comes later may yet tell.
     The same name in full counts first; after it, one that only lacks or has the domain."""
     cards = {plain_mac(mac) for mac in macs if mac}
     named = _named(config, hostname)
     found = [node for node in config.nodes if node in named or node.mac in cards]
     if len(found) == 1:
         return found[0]
-    raise ConfigError((f"node: {_ambiguous(found, hostname) if found else _unknown(config, hostname, cards)}",))
+    if found:
+        raise ConfigError((f"node: {_ambiguous(found, hostname)}",))
+    kind = CardAway if any(node.mac for node in config.nodes) else ConfigError
+    raise kind((f"node: {_unknown(config, hostname, cards)}",))
 
 
 def _named(config: Config, hostname: str) -> list[Node]:
@@ -46,8 +50,9 @@ def _plain(name: str) -> str:
 
 def _unknown(config: Config, hostname: str, cards: Collection[str]) -> str:
     names = [f"{node.name} ({node.mac})" if node.mac else node.name for node in config.nodes]
-    with_mac = any(node.mac for node in config.nodes)
-    tried = f" and no card of it ({', '.join(sorted(cards)) or 'none was seen'}) is there" if with_mac else ""
+    wanted = sorted(node.mac for node in config.nodes if node.mac)
+    seen = ", ".join(sorted(cards)) or "none was seen"
+    tried = f", and of its cards ({seen}) none is {listed(wanted)}" if wanted else ""
     return (
         f'cannot find this host in the file: its name is "{hostname}"{tried}; the file has {listed(names, "and")}. '
         f"Set the host name (hostnamectl hostname NAME), or name or mac in the file"

@@ -7,19 +7,18 @@ boot and by which run, and an incident that is not over. The times of that one g
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import isinf
 from statistics import median
 
 from strixd import messages
-from strixd.elapsed import elapsed
+from strixd.elapsed import elapsed, later
 from strixd.engine import incident, memory
 from strixd.engine.incident import HOST, Blame
 from strixd.engine.memory import Answered, Book
 from strixd.engine.status import Incident, Moment, ResourceView
 from strixd.engine.wish import Wish
-from strixd.errors import StrixdError
 from strixd.plan import Plan, Step
 from strixd.ports import Host
 from strixd.resources import vllm
@@ -37,11 +36,12 @@ class Incidents:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._book = self._kept = Book()
-        self._failed: Blame | None = None
+        self._failed: Blame | None = None  # seen since the last good answer; the model may answer for a while yet
+        self._failed_at = 0.0
         self._echoes: set[str] = set()
         self._guessed = False
         self._amiss = False  # this daemon has seen that the model did not answer
-        self._unsaved = ""
+        self._saving = memory.Saving()
         self._zero = host.now() - host.steady()
         self._moments: tuple[Moment, ...] = ()
 
@@ -61,12 +61,12 @@ class Incidents:
 
     def look_again(self) -> None:
         """A pass begins."""
-        self._failed, self._moments = None, ()
+        self._moments = ()
         self._echoes.clear()
 
     def judged(self, plan: Plan, wish: Wish) -> Plan:
         """Of a workload, and suspected."""
-        if plan.hopeless and wish.basis() != self._book.answered.basis:
+        if plan.hopeless and wish.fits() != self._book.answered.fits:
             plan = replace(plan, steps=(), condition="stuck")
         self.suspect(plan)
         return plan
@@ -76,8 +76,8 @@ class Incidents:
         if plan is None:
             return
         (self._echoes.add if plan.echo else self._echoes.discard)(plan.resource)
-        if plan.condition in ("blocked", "held", "stuck") and plan.resource in incident.PATH:
-            self._failed = self._failed or Blame(plan.resource, plan.why)
+        if plan.condition in ("blocked", "held", "stuck") and plan.resource in incident.PATH and not self._failed:
+            self._failed, self._failed_at = Blame(plan.resource, plan.why), self._host.now()
 
     def took(self, name: str, step: Step) -> None:
         """A step is about to be taken."""
@@ -101,19 +101,9 @@ class Incidents:
             self._asked_otherwise()
         elif self._book.now or (wish.basis() == self._book.answered.basis and not self._unasked(run)):
             self._suffers(views, run, at)
-        if self._book != self._kept:
-            await self._save()
-
-    async def _save(self) -> None:
-        """Until it is on disk: what is open there would be open again for the next daemon. A failure is said once."""
-        try:
-            await memory.save_book(self._host.files, self._book)
-        except StrixdError as failure:
-            if str(failure) != self._unsaved:
-                log.warning("%s", failure, extra=messages.fields("CONDITION", code=failure.code))
-            self._unsaved = str(failure)
-        else:
-            self._kept, self._unsaved = self._book, ""
+        book = self._book  # until it is on disk: what is open there would be open again for the next daemon
+        if book != self._kept and await self._saving(memory.save_book(self._host.files, book)):
+            self._kept = book
 
     def _follow_clock(self) -> None:
         zero = self._host.now() - self._host.steady()
@@ -131,11 +121,14 @@ class Incidents:
         return median(loads) if loads else 0.0
 
     def _answers(self, wish: Wish, run: vllm.Observed) -> None:
+        if later(run.answer.at, self._failed_at, self._host.now()):
+            self._failed = None
         if self._amiss and run.unit.invocation != self._book.answered.run:
             key, seconds = f"{wish.orders.model} {run.image.digest}", max(run.answer.at - run.unit.since, 0.0)
             last = (*self._book.loads.get(key, ()), round(seconds, 1))[-STARTS:]
             self._book = replace(self._book, loads={**self._book.loads, key: last})
-        answered = Answered(wish.served(), wish.basis(), self._host.identity.boot, run.unit.invocation)
+        boot, invocation = self._host.identity.boot, run.unit.invocation
+        answered = Answered(wish.served(), wish.basis(), boot, invocation, wish.fits())
         self._book = replace(self._book, answered=answered)
         if self._book.now and self._amiss:
             now = incident.mark(self._marked(self._book.now, run), Moment("serving", run.answer.at))
@@ -148,7 +141,7 @@ class Incidents:
 
     def _asked_otherwise(self) -> None:
         """Somebody wants something else now: what comes next is no fault."""
-        self._book = replace(self._book, answered=Answered())
+        self._book = replace(self._book, answered=Answered(fits=self._book.answered.fits))
         if self._book.now:
             self._close(self._book.now, "ordered", self._host.now())
 
@@ -193,11 +186,3 @@ class Incidents:
         text = "Incident %s is over: %s after %.1f s (%s: %s)"
         extra = messages.fields("INCIDENT_ENDED", incident=over.id)
         log.info(text, over.id, what, over.ended - over.began, over.resource, over.cause, extra=extra)
-
-
-async def on_disk(saving: Awaitable[None]) -> None:
-    """What the daemon can go on without: a full disk is said, and ends nothing."""
-    try:
-        await saving
-    except StrixdError as failure:
-        log.warning("%s", failure, extra=messages.fields("CONDITION", code=failure.code))

@@ -7,15 +7,15 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from strixd import messages
-from strixd.engine import memory, record, views
+from strixd.engine import memory, record
+from strixd.engine.preview import preview
 from strixd.engine.reconcile import Reconciler
 from strixd.engine.record import Change
 from strixd.engine.settings import TOGETHER
 from strixd.engine.status import ChangeView, Incident, PlanView, Status
-from strixd.errors import NothingToUndo, Refused, Rejected, StrixdError
+from strixd.errors import NothingToUndo, Refused, Rejected
 from strixd.orders import Orders, Workload
 from strixd.ports import Files
 from strixd.resources import ray, vllm
@@ -42,21 +42,13 @@ class Engine:
         return self._orders.at
 
     async def preview(self) -> tuple[PlanView, ...]:
-        wish = self._loop.wish
-        then = replace(wish, file=wish.read())
-        return tuple([await self._look(resource, desired) for resource, desired in then.wanted()])
-
-    async def _look(self, resource: Any, desired: object) -> PlanView:
-        try:
-            plan = resource.plan(desired, await resource.observe(self._loop.host, desired))
-        except StrixdError as failure:
-            return PlanView(resource.name, (), "blocked", str(failure))
-        return PlanView(resource.name, views.steps(plan), plan.condition, plan.why)
+        return await preview(self._loop.host, self._loop.wish, self._loop.seen)
 
     async def apply(self, by: str) -> None:
         self.reread()
         self._loop.settings.cause = by  # the pass may begin before the order is on disk
-        await self._order("apply", by, lambda now: replace(now, at=self._now(), released=(), undo=""))
+        at = self._now()
+        await self._order("apply", by, lambda now: replace(now, at=at, applied=at, released=(), undo=""))
 
     def history(self, count: int) -> tuple[ChangeView, ...]:
         changes = reversed(self._loop.settings.history[-count:] if count > 0 else ())

@@ -37,4 +37,4 @@ async def _mend(host: Host, wish: Wish) -> None:
     await settings.load()
     if not settings.left_open:
         pairs = [pair for pair in wish.wanted() if pair[0].name == "cmdline"]
-        await settings.tend(replace(wish.orders, undo=""), pairs)
+        await settings.tend(replace(wish.orders, undo=""), pairs, text=wish.file.text)

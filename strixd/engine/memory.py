@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from strixd import messages
 from strixd.decode import known
 from strixd.engine.status import Incident, Moment
 from strixd.errors import Refused, StrixdError
@@ -27,13 +28,14 @@ KEPT = 50  # incidents
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """When the model last answered: under which wish (two hashes: wish.py), in which boot of this host, and by which
-    run."""
+    """When the model last answered: under which wish (hashes: wish.py), in which boot of this host, and by which run.
+    `fits` outlives an order for something else."""
 
     served: str = ""
     basis: str = ""
     boot: str = ""
     run: str = ""
+    fits: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,25 @@ class Book:
     now: Incident | None = None
     past: tuple[Incident, ...] = ()
     loads: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+class Saving:
+    """Of one file. What the daemon can go on without: a disk that is full ends nothing, and is said once."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    async def __call__(self, saving: Awaitable[None]) -> bool:
+        """Whether it is on disk now."""
+        try:
+            await saving
+        except StrixdError as failure:
+            if str(failure) != self._said:
+                log.warning("%s", failure, extra=messages.fields("CONDITION", code=failure.code))
+            self._said = str(failure)
+            return False
+        self._said = ""
+        return True
 
 
 async def load_orders(files: Files) -> Orders:

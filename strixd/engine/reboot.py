@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from strixd import messages
 from strixd.elapsed import elapsed
+from strixd.engine.memory import Saving
 from strixd.engine.status import ResourceView
 from strixd.engine.wish import Wish
 from strixd.errors import StrixdError
@@ -60,7 +62,7 @@ class Reboots:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._went = 0.0
-        self._said: set[str] = set()
+        self._saving = {path: Saving() for path in (reboots.RECORD, MOTD, SERVED)}
 
     async def after_pass(
         self, wish: Wish, views: Mapping[str, ResourceView], seen: Mapping[str, object]
@@ -97,7 +99,7 @@ class Reboots:
         if not isinstance(server, vllm.Observed) or server.unit.active != "active":
             return ""
         answer, run = server.answer, server.unit.invocation
-        known = await self._host.files.read(SERVED) == run
+        known = await self._read(SERVED) == run
         if answer.at and not known:
             await self._write(SERVED, run)
         if not (answer.at or answer.failed_at or known):
@@ -113,9 +115,9 @@ class Reboots:
         return "a rank of a model runs here" if any(map(leftovers.is_rank, titles)) else ""
 
     async def _go(self, wish: Wish, observed: cmdline.Observed) -> None:
-        """Earlier attempts for other arguments no longer count. This one comes after the newest order, whatever a clock
+        """Earlier attempts for other arguments no longer count. This one comes after the newest apply, whatever a clock
         that was set back says: each counts."""
-        now, boot = max(self._host.now(), wish.orders.at), observed.boot_id
+        now, boot = max(self._host.now(), wish.orders.applied), observed.boot_id
         arguments = next(cmdline.asked(desired) for resource, desired in wish.wanted() if resource.name == "cmdline")
         earlier = tuple(one for one in observed.attempts if (one.arguments == arguments and one.boot != boot))
         if not await self._record((*earlier, reboots.Attempt(arguments, boot, now))):
@@ -133,18 +135,16 @@ class Reboots:
 
     async def _motd(self, text: str | None) -> None:
         """Shown by pam_motd at log-in. Seen, not remembered: somebody may remove it, and each boot does."""
-        if text != await self._host.files.read(MOTD):
+        if text != await self._read(MOTD):
             await self._write(MOTD, text)
 
+    async def _read(self, path: str) -> str | None:
+        """What cannot be read is as good as not there: writing it says what is wrong."""
+        with suppress(StrixdError):
+            return await self._host.files.read(path)
+        return None
+
     async def _write(self, path: str, text: str | None) -> bool:
-        """Whether it could be written; the same failure is said once."""
+        """Whether it could be written."""
         files = self._host.files
-        try:
-            await (files.remove(path) if text is None else files.write(path, text))
-        except StrixdError as failure:
-            if str(failure) not in self._said:
-                log.warning("%s", failure, extra=messages.fields("CONDITION", code=failure.code))
-            self._said.add(str(failure))
-            return False
-        self._said.clear()
-        return True
+        return await self._saving[path](files.remove(path) if text is None else files.write(path, text))

@@ -15,7 +15,7 @@ from typing import Any
 from strixd import messages
 from strixd.engine import compose as status
 from strixd.engine import memory, views
-from strixd.engine.accounts import Incidents, on_disk
+from strixd.engine.accounts import Incidents
 from strixd.engine.apply import Begun, begin
 from strixd.engine.hold import Hold, hold
 from strixd.engine.reboot import Reboots
@@ -42,6 +42,7 @@ class Reconciler:
         self.host = host
         self._latest = latest
         self._kept = ""
+        self._saving = memory.Saving()
         self.wish = wish  # what is asked for now; replaced whole by the engine
         self._wish = wish  # what the present pass works on, and what the status speaks of
         self._wanted = wish.wanted()
@@ -52,7 +53,7 @@ class Reconciler:
         self._version = 0
         self._begun = self._passes = 0
         self._views: dict[str, ResourceView] = {}
-        self._seen: dict[str, object] = {}
+        self.seen: dict[str, object] = {}
         self._holds: dict[str, Hold] = {}
         self._runs: dict[str, tuple[object, tuple[Attempt, ...]]] = {}
         self._incidents = Incidents(host)
@@ -95,7 +96,7 @@ class Reconciler:
         while True:
             with self.tally.timed():
                 await self._pass()
-            self.tally.saw(self.status(), self._seen)
+            self.tally.saw(self.status(), self.seen)
             self._beat()
             await self.host.sleep(BREATH)
             await self._rest()
@@ -133,24 +134,24 @@ class Reconciler:
         if before != {name: (view.condition, view.why) for name, view in self._views.items()}:
             self._moved = self.host.now()
         await self._account(self._views)
-        self._views.update(await self._reboots.after_pass(self._wish, self._views, self._seen))
+        self._views.update(await self._reboots.after_pass(self._wish, self._views, self.seen))
         self._passes = begun
         self._tell()
 
     async def _account(self, seen: Mapping[str, ResourceView]) -> None:
-        await self._incidents.account(self._wish, seen, self._seen.get(vllm.Vllm.name), self._at)
+        await self._incidents.account(self._wish, seen, self.seen.get(vllm.Vllm.name), self._at)
 
     async def _keep_file(self) -> None:
         """The file in force is the last good one."""
-        if self._kept != self._wish.file.text:
-            self._kept = self._wish.file.text
-            await on_disk(memory.save_last_good(self.host.files, self._kept))
+        text = self._wish.file.text
+        if text != self._kept and await self._saving(memory.save_last_good(self.host.files, text)):
+            self._kept = text
 
     async def _tend_settings(self) -> None:
         pairs = [(resource, desired) for resource, desired in self._wanted if not resource.supervised]
         tended = await self.settings.tend(self._wish.orders, pairs, text=self._wish.file.text)
-        self._seen |= tended.seen
-        self._bind(network.card(self._seen.get("network")))
+        self.seen |= tended.seen
+        self._bind(network.card(self.seen.get("network")))
         for name, view in tended.views.items():
             self._incidents.suspect(tended.plans.get(name))
             self._note(view)
@@ -166,7 +167,7 @@ class Reconciler:
             observed = await resource.observe(self.host, desired)
         except StrixdError as failure:
             return views.unseen(resource.name, failure, self.host.now())
-        self._seen[resource.name] = observed
+        self.seen[resource.name] = observed
         plan = self._incidents.judged(resource.plan(desired, observed), self._wish)
         if not plan.steps:
             self._holds.pop(resource.name, None)
@@ -260,13 +261,13 @@ class Reconciler:
         self._views[view.name] = view
 
     def _digest(self) -> str:
-        server = self._seen.get("vllm")
+        server = self.seen.get("vllm")
         return server.image.digest if isinstance(server, vllm.Observed) else ""
 
     def _compose(self) -> Status:
         told = status.Told(
             self._views,
-            self._seen,
+            self.seen,
             {resource.name: desired for resource, desired in self._wanted},
             self._incidents.last,
             self._incidents.usual(self._wish.orders.model, self._digest()),

@@ -21,6 +21,7 @@ log = logging.getLogger("strixd")
 
 CHANGE = "/var/lib/strixd/change.json"
 HISTORY = "/var/lib/strixd/history.json"
+DRIFT = "drift"
 KEPT = 100  # changes
 KINDS: Mapping[str, type[Any]] = {
     f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}": kind
@@ -149,11 +150,13 @@ def ended(change: Change, outcome: Outcome, why: str, now: float) -> Change:
 
 
 def repairs(change: Change, earlier: tuple[Change, ...]) -> bool:
-    """It made nothing so that had not been so before: under the same file and orders the same settings were changed
-    already; or it takes another back."""
+    """It made nothing so that had not been so before: a drift was mended, or under the same file and apply the same
+    settings were changed already (by a strixd that did not know it as a drift); or it takes another back."""
     made = [each for each in earlier if each.outcome in ("done", "undone") and not each.undoes]
     same = (each for each in made if each.basis == change.basis)
-    return bool(change.undoes) or any(set(each.resources) >= set(change.resources) for each in same)
+    return (
+        bool(change.undoes) or change.by == DRIFT or any(set(each.resources) >= set(change.resources) for each in same)
+    )
 
 
 def with_change(history: tuple[Change, ...], change: Change) -> tuple[Change, ...]:
@@ -170,6 +173,6 @@ def _bounded(history: tuple[Change, ...]) -> tuple[Change, ...]:
     if len(history) <= KEPT:
         return history
     over = [each for each in history[:-1] if each.outcome != "done" or each.undoes]
-    repairs = [each for each in history[:-1] if each.by == "drift"]
+    repairs = [each for each in history[:-1] if each.by == DRIFT]
     goes = next(iter((*over, *repairs)), history[0])
     return tuple(each for each in history if each is not goes)

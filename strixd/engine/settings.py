@@ -18,7 +18,8 @@ from strixd import messages
 from strixd.engine import fights, record, views
 from strixd.engine.hold import Hold, hold
 from strixd.engine.inverse import inverse
-from strixd.engine.record import Change
+from strixd.engine.memory import Saving
+from strixd.engine.record import DRIFT, Change
 from strixd.engine.status import ChangeView, ResourceView
 from strixd.engine.status import Outcome as Ended
 from strixd.engine.together import together
@@ -32,7 +33,7 @@ log = logging.getLogger("strixd")
 
 Pair = tuple[Resource[Any, Any], Any]
 ATTEMPTS = 2
-DRIFT, ITSELF, UNDO = "drift", "strixd", "undo"
+ITSELF, UNDO = "strixd", "undo"
 TOGETHER = frozenset({"firewall", "network"})
 """What is held together: a fence for the addresses of a link that was taken back would shut the peers out."""
 TRUE: frozenset[Condition] = frozenset({"ok", "reboot", "ineffective"})
@@ -60,6 +61,7 @@ class Settings:
         self._barred: Change | None = None
         self._taken = 0
         self._going = False
+        self._history_saved, self._change_saved = Saving(), Saving()
         self._basis = ""
         self.history: tuple[Change, ...] = ()  # oldest first
         self.cause = ""  # who asked for the next change
@@ -89,7 +91,7 @@ class Settings:
         """`text`: cluster.toml, from which the pairs were made."""
         cause, self.cause = self.cause, ""
         pairs = tuple(pairs)
-        self._basis = sha256(f"{orders.at} {text}".encode()).hexdigest()
+        self._basis = sha256(f"{orders.applied} {text}".encode()).hexdigest()
         if asked := self._to_undo(orders):
             await self._take_back(asked, pairs, cause)
             cause = ""
@@ -175,8 +177,8 @@ class Settings:
         chosen = tuple(look for look in looks if look in acting or (left and look.name in left.resources))
         if not chosen or (not acting and any(map(_uncertain, chosen))):
             return {}
-        causes = [look.plan.cause or DRIFT * self._drifted(look) for look in acting]
-        why = next(filter(None, (left.by if left else "", cause, *causes)), ITSELF)
+        unasked = DRIFT if acting and all(map(self._drifted, acting)) else ITSELF
+        why = next(filter(None, (left.by if left else "", cause, *(look.plan.cause for look in acting))), unasked)
         change = self._begun(chosen, why)
         if left:
             parts = (*left.parts, *change.parts)
@@ -210,13 +212,10 @@ class Settings:
         await self._keep()
 
     async def _keep(self, barred: Change | None = None) -> None:
-        """A full disk costs the history, and nothing else."""
+        """A full disk costs the history, and nothing else: a change that is over must not be found open."""
         files = self._host.files
-        try:
-            await record.save_history(files, self.history)
-            await (record.save_change(files, barred) if barred else files.remove(record.CHANGE))
-        except StrixdError as failure:
-            log.warning("%s", failure, extra=messages.fields("CONDITION", code=failure.code))
+        await self._history_saved(record.save_history(files, self.history))
+        await self._change_saved(record.save_change(files, barred) if barred else files.remove(record.CHANGE))
 
     def _judged(self, looks: tuple[Look, ...], outcome: Outcome) -> dict[str, ResourceView | None]:
         now, failure = self._host.now(), outcome.failure

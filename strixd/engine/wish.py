@@ -66,10 +66,16 @@ class Wish:
         """A hash of what shall be served: it changes when, and only when, a person wants another answer, or none."""
         return _hash(f"{self.orders.served} {self.orders.arguments}")
 
+    def fits(self) -> str:
+        """A hash of what decides how much memory the model takes here, served or drained."""
+        return _hash(f"{self.file.config!r} {self.file.node.name} {self.orders.model} {self.orders.arguments}")
+
     def basis(self) -> str:
         """A hash that changes when, and only when, a person has strixd do something: what it then does is no fault. A
         pause does nothing."""
-        return _hash(f"{self.file.config!r} {self.file.node.name} {replace(self.orders, at=0.0, paused=False)!r}")
+        return _hash(
+            f"{self.file.config!r} {self.file.node.name} {replace(self.orders, at=0.0, applied=0.0, paused=False)!r}"
+        )
 
 
 def _hash(text: str) -> str:

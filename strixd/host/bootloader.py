@@ -15,13 +15,14 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from strixd import kernelargs
 from strixd.errors import Rejected, StrixdError, Unavailable
 from strixd.host import bootfiles
-from strixd.host.files import sync_folder, write_whole
+from strixd.host.files import rejected, sync_folder, write_whole
 from strixd.ports import DEFAULT_GRUB, KERNEL_CMDLINE, Boot, BootEntry
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class _File:
     put: Callable[[str, str], str]
 
     def write(self, text: str, *, beside: str = "") -> None:
-        """With the mode that it has. Raises Rejected."""
+        """With the mode that it has. Raises Rejected, OSError."""
         write_whole(f"{self.path}{beside}", text, mode=self.path.stat().st_mode & 0o7777)
 
 
@@ -62,6 +63,13 @@ class Grubby:
         return await asyncio.to_thread(self._read)
 
     async def change(self, options: Mapping[str, str]) -> None:
+        try:
+            await self._change(options)
+        except OSError as error:
+            raise rejected("change", str(error.filename or self._root / ENTRIES), error) from None
+
+    async def _change(self, options: Mapping[str, str]) -> None:
+        """Raises Rejected, Unavailable, OSError."""
         tool = self._tool()
         if not tool:
             raise Rejected(f"Cannot {DOING}: no grubby on this host")
@@ -77,7 +85,7 @@ class Grubby:
         await asyncio.to_thread(_stage, files, wanted)
         try:
             await _tell_all(tool, {place: (files[place], options[place]) for place in wanted})
-        except (StrixdError, asyncio.CancelledError):
+        except (StrixdError, OSError, asyncio.CancelledError):
             _unstage(files, wanted)
             _put_back(files, {})
             raise
@@ -196,16 +204,17 @@ def _stage(files: Mapping[str, _File], wanted: Mapping[str, str]) -> None:
     try:
         for place, text in wanted.items():
             files[place].write(text, beside=STAGED)
-    except (StrixdError, OSError) as error:
+    except (StrixdError, OSError):
         _unstage(files, wanted)
-        if isinstance(error, OSError):
-            raise Rejected(f"Cannot {DOING}: {error.strerror}") from None
         raise
 
 
 def _unstage(files: Mapping[str, _File], wanted: Iterable[str]) -> None:
+    """As many as can be: what is left is no boot entry. A read-only file system says so also of a name that it does not
+    have; whether anything can be written there, staging tells."""
     for place in wanted:
-        Path(f"{files[place].path}{STAGED}").unlink(missing_ok=True)
+        with suppress(OSError):
+            Path(f"{files[place].path}{STAGED}").unlink()
 
 
 def _put_back(files: Mapping[str, _File], wanted: Mapping[str, str]) -> None:
@@ -216,15 +225,13 @@ def _put_back(files: Mapping[str, _File], wanted: Mapping[str, str]) -> None:
 
 
 def _commit(files: Mapping[str, _File], wanted: Mapping[str, str]) -> None:
-    """An entry whose kernel was removed meanwhile stays away."""
+    """An entry whose kernel was removed meanwhile stays away. Raises Rejected, OSError."""
     try:
         for place in wanted:
             path = files[place].path
             if path.exists():
                 Path(f"{path}{STAGED}").replace(path)
                 sync_folder(path.parent)
-    except OSError as error:
-        raise Rejected(f"Cannot {DOING}: {error.strerror}") from None
     finally:
         _unstage(files, wanted)
     _put_back(files, wanted)
@@ -234,16 +241,21 @@ async def _run(*command: str) -> None:
     environment = {**os.environ, "LC_ALL": "C"}
     null, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
     log.debug("%s", " ".join(command))
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=null, stdout=null, stderr=pipe, env=environment, start_new_session=True
-    )
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=null, stdout=null, stderr=pipe, env=environment, start_new_session=True
+        )
+    except OSError as error:
+        hint = "dnf reinstall grubby bash"
+        raise Rejected(f"Cannot {DOING}: {command[0]} cannot be run: {error.strerror}", hint=hint) from None
     try:
         _, said = await asyncio.wait_for(process.communicate(), GRUBBY)
     except TimeoutError:
         raise Unavailable(f"Cannot {DOING}: grubby did not end within {GRUBBY:g} s") from None
     finally:
         if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)  # a script: what it runs would go on editing
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # a script: what it runs would go on editing
             await process.wait()
     if process.returncode:
         words = said.decode(errors="replace").strip() or f"grubby ended with status {process.returncode}"

@@ -232,10 +232,11 @@ class Bus:
         return False  # once
 
     def _reached(self, link: Any) -> None:
+        self._link = link  # also one that is closed by now: losing it is what dials again
         if link.con.is_closed():
             self._lost(link, "it closed")
             return
-        self._link, self._dialled = link, 1
+        self._dialled = 1
         for subscription in self._subscriptions:
             subscription.attach(link)
         self._tried.set()

@@ -44,7 +44,7 @@ def read_text(path: str) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise _rejected("read", path, error) from None
+        raise rejected("read", path, error) from None
 
 
 def write_whole(path: str, text: str, *, mode: int = 0o644) -> None:
@@ -62,7 +62,7 @@ def write_whole(path: str, text: str, *, mode: int = 0o644) -> None:
                 raise
             sync_folder(target.parent)
     except OSError as error:
-        raise _rejected("write", path, error) from None
+        raise rejected("write", path, error) from None
 
 
 def remove_file(path: str) -> None:
@@ -75,7 +75,7 @@ def remove_file(path: str) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        raise _rejected("remove", path, error) from None
+        raise rejected("remove", path, error) from None
 
 
 def _present(paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -111,6 +111,11 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _rejected(doing: str, path: str, error: OSError) -> Rejected:
-    hint = f"make room on the file system of {path}" if error.errno in NO_ROOM else ""
+def rejected(doing: str, path: str, error: OSError) -> Rejected:
+    """With what to do about it."""
+    hint = ""
+    if error.errno in NO_ROOM:
+        hint = f"make room on the file system of {path}"
+    elif error.errno == errno.EROFS:
+        hint = f"findmnt -T {Path(path).parent}; journalctl -k -n 50 says why it is read-only"
     return Rejected(f"Cannot {doing} {path}: {error.strerror}", hint=hint)

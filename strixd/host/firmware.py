@@ -10,10 +10,12 @@ import json
 import socket
 import struct
 import time
-from asyncio.subprocess import DEVNULL, PIPE
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import closing, suppress
 from typing import Any
 
+from strixd.errors import Unavailable
+from strixd.host.one_thread import OneThread
 from strixd.ports.hardware import Firmware
 
 SIOCETHTOOL, ETHTOOL_GDRVINFO = 0x8946, 0x00000003
@@ -21,6 +23,8 @@ LENGTH, VERSION = 196, slice(68, 100)
 """struct ethtool_drvinfo, and fw_version in it (include/uapi/linux/ethtool.h)."""
 ANSWER = 5.0
 """Seconds for each of the two; they take a few milliseconds."""
+KILL = 1.0
+"""Seconds for a killed devlink to be gone."""
 AGAIN = 600.0
 """Seconds for which an answer counts."""
 E810 = "ice"
@@ -31,6 +35,8 @@ class Versions:
 
     def __init__(self, devlink: str = "devlink") -> None:
         self._devlink = devlink
+        self._thread = OneThread("the driver", ANSWER, "journalctl -k -n 50: a driver hangs")
+        self._hung: Process | None = None
         self._told: dict[tuple[str, str], tuple[float, Firmware]] = {}
 
     async def of(self, interface: str, driver: str, address: str) -> Firmware:
@@ -38,14 +44,23 @@ class Versions:
         until, told = self._told.get((interface, address), (0.0, Firmware()))
         if time.monotonic() < until:
             return told
-        version = await _in_time(interface) if driver else ""
+        version = await self._version(interface) if driver else ""
         said = await self._ask(address) if driver == E810 and address else ""
         found = told_by_devlink(said, version)
         self._told = {(interface, address): (time.monotonic() + AGAIN, found)}
         return found
 
+    async def _version(self, interface: str) -> str:
+        """ "" also when the driver hangs."""
+        with suppress(Unavailable):
+            return await self._thread.run(lambda: driver_version(interface), f"read the firmware of {interface}")
+        return ""
+
     async def _ask(self, address: str) -> str:
-        """ "" when there is no such program, or it says nothing in time."""
+        """ "" when there is no such program, or it says nothing in time. One that waits for a driver that hangs cannot
+        even be killed: then no second one is begun."""
+        if self._hung and self._hung.returncode is None:
+            return ""
         command = (self._devlink, "-j", "dev", "info", f"pci/{address}")
         try:
             process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
@@ -54,19 +69,13 @@ class Versions:
         try:
             said, _ = await asyncio.wait_for(process.communicate(), ANSWER)
         except TimeoutError:
+            self._hung = process
             with suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), KILL)
             return ""
         return said.decode(errors="replace")
-
-
-async def _in_time(interface: str) -> str:
-    """A driver that hangs keeps one thread, until it may be asked again."""
-    try:
-        return await asyncio.wait_for(asyncio.to_thread(driver_version, interface), ANSWER)
-    except TimeoutError:
-        return ""
 
 
 def driver_version(interface: str) -> str:

@@ -41,11 +41,20 @@ class Handover:
             self._posts.clear()
 
     def _drain(self) -> None:
+        more = True
+        try:
+            more = self._bite()
+        finally:  # one that raises takes nothing with it that was posted after it
+            if more:
+                self._loop.call_soon(self._drain)
+
+    def _bite(self) -> bool:
+        """Whether there may be more."""
         for _ in range(BITE):
             with self._lock:
                 if not self._posts:
                     self._woken = False
-                    return
+                    return False
                 run = self._posts.popleft()
             run()
-        self._loop.call_soon(self._drain)
+        return True

@@ -12,7 +12,6 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from strixd.errors import Unavailable
 from strixd.host import rdma
@@ -22,7 +21,6 @@ from strixd.host.rdma import number, text
 from strixd.ports import Wake
 from strixd.ports.hardware import WINDOW, Card, Firmware, Pci
 
-T = TypeVar("T")
 ANSWER = 5.0
 """Seconds for all files of a card; they take a few milliseconds."""
 FRESH = 0.2

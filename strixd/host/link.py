@@ -2,7 +2,8 @@
 
 pyroute2 costs 75 ms and 16 MiB, so it is imported at the first read. Its newer versions cannot be used on a thread
 whose event loop runs, and after an error a netlink socket is in doubt: each read is one short trip of a worker thread
-with a socket of its own. Events need no parsing ("look again" is all they say) and come by a plain netlink socket.
+with a socket of its own. The kernel answers under one lock (rtnl), which a driver that hangs may hold: no second thread
+waits for it. Events need no parsing ("look again" is all they say) and come by a plain netlink socket.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from strixd.errors import Unavailable
+from strixd.host.one_thread import OneThread
 from strixd.host.sessions import own_ports, ssh_ends
 from strixd.ports import Counters, Link, Session, Wake
 
@@ -33,6 +35,7 @@ COUNTED = (
 """The files of an interface's folder, in the order of Counters."""
 ANSWER = 5.0
 """Seconds for the kernel to answer; it takes 2 ms."""
+HINT = "journalctl -k -n 50: a driver hangs"
 
 
 class KernelLinks:
@@ -40,6 +43,7 @@ class KernelLinks:
 
     def __init__(self, sysfs: Path = Path("/sys")) -> None:
         self._sysfs = sysfs
+        self._thread = OneThread("the kernel", ANSWER, HINT)
         self._found: tuple[Link, ...] = ()
         self._until = 0.0
         self._changes = 0
@@ -78,9 +82,7 @@ class KernelLinks:
     async def _ask(self, read: Callable[[], T], doing: str) -> T:
         await asyncio.to_thread(_load)
         try:
-            return await asyncio.wait_for(asyncio.to_thread(read), ANSWER)
-        except TimeoutError:
-            raise Unavailable(f"Cannot {doing}: the kernel does not answer") from None
+            return await self._thread.run(read, doing)
         except OSError as error:
             raise Unavailable(f"Cannot {doing}: {error.strerror or error}") from None
 

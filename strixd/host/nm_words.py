@@ -6,7 +6,6 @@ from typing import Literal
 
 State = Literal["disconnected", "activating", "activated", "deactivating", "failed", "unavailable"]
 
-UNMANAGED = 10
 ACTIVATED, FAILED = 100, 120  # of a device
 ACTIVE, DEACTIVATED = 2, 4  # of an active connection
 
@@ -47,18 +46,6 @@ _REASONS = {
     74: "it is unmanaged by a configuration file of NetworkManager",
     75: "it is unmanaged by a udev rule",
 }
-_ACTIVE_REASONS = {
-    2: "a user disconnected it",
-    3: "the device was disconnected",
-    4: "its service stopped",
-    5: "the IP configuration was invalid",
-    6: "the attempt timed out",
-    9: "secrets were required, but not given",
-    11: "the profile was deleted",
-    12: "a connection it depends on failed",
-    13: "the device could not be created",
-    14: "the device was removed",
-}
 
 
 def state(number: int) -> State:
@@ -69,8 +56,3 @@ def state(number: int) -> State:
 def reason(number: int) -> str:
     """Of a device's state; "" for the numbers that say nothing (none, unknown)."""
     return "" if number in (0, 1) else _REASONS.get(number, f"device state reason {number}")
-
-
-def active_reason(number: int) -> str:
-    """Of an active connection's state."""
-    return "" if number in (0, 1) else _ACTIVE_REASONS.get(number, f"connection state reason {number}")

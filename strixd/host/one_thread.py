@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class OneThread:
-    """`answer`: seconds for one call, and for the end of the one before it. `who` and `hint` are for the error."""
+    """`answer`: seconds for one call, and for the ends of those before it. `who` and `hint` are for the error."""
 
     def __init__(self, who: str, answer: float, hint: str) -> None:
         self._who = who
@@ -22,11 +22,13 @@ class OneThread:
 
     async def run(self, work: Callable[[], T], doing: str) -> T:
         """Raises Unavailable, and what `work` raises."""
-        if self._busy is not None and not self._busy.done():
-            await asyncio.wait({self._busy}, timeout=self._answer)
-        if self._busy is not None and not self._busy.done():
-            raise self._silent(doing)
-        future = asyncio.get_running_loop().run_in_executor(None, work)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._answer
+        while self._busy is not None and not self._busy.done():  # again: others may have waited for the same end
+            if loop.time() >= deadline:
+                raise self._silent(doing)
+            await asyncio.wait({self._busy}, timeout=deadline - loop.time())
+        future = loop.run_in_executor(None, work)
         self._busy = future  # type: ignore[assignment]  # only waited for
         done, _ = await asyncio.wait({future}, timeout=self._answer)
         if not done:

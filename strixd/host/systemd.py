@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from strixd.errors import Rejected, Unavailable
 from strixd.host import cgroup
 from strixd.host.dbus import Remote, RemoteError, Variant
+from strixd.host.titles import Titles
 from strixd.ports import Bound, Unit, Wake
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Systemd:
 
     def __init__(self, bus: Bus, watched: tuple[str, ...]) -> None:
         self._bus = bus
+        self._titles = Titles()
         self._kept = set(watched)
         self._wake: Wake | None = None
         self._zero = 0.0
@@ -119,7 +121,7 @@ class Systemd:
     async def interrupt(self, name: str, title: str) -> None:
         group = await self._bus.get(Remote(SERVICE, unit_path(name), RUN), "ControlGroup", doing=f"look at {name}")
         try:
-            cgroup.interrupt(group, title)
+            await self._titles.interrupt(group, title)
         except OSError as error:
             raise Rejected(
                 f"Cannot interrupt {title} of {name}: {error.strerror}", hint=f"systemctl status {name}"
@@ -127,7 +129,7 @@ class Systemd:
 
     async def programs(self, name: str) -> tuple[str, ...]:
         group = await self._bus.get(Remote(SERVICE, unit_path(name), RUN), "ControlGroup", doing=f"look at {name}")
-        return cgroup.titles(group)
+        return await self._titles.of(group)
 
     async def bound(self, name: str) -> Bound:
         remote, doing = Remote(SERVICE, unit_path(name), SLICE), f"read the memory limit of {name}"

@@ -46,7 +46,8 @@ def _complete(folder: Path, found: dict[str, set[str]]) -> None:
         if found[name] != {__version__}:
             versions = " and ".join(sorted(found[name]))
             words = f"{folder} has {name} {versions}, and this is strixd-media {__version__}"
-            raise Refused(words, hint="what installs a node and what runs there are of one version; make rpm builds it")
+            mend = "take the others out of there" if __version__ in found[name] else "make rpm builds it"
+            raise Refused(words, hint=f"what installs a node and what runs there are of one version; {mend}")
 
 
 def _for_this_python(folder: Path, packages: tuple[Package, ...]) -> None:

@@ -51,8 +51,8 @@ class Units(Protocol):
         """SIGINT to the unit's processes whose command line begins with this; returns at once. None is no error."""
 
     async def programs(self, name: str) -> tuple[str, ...]:
-        """The command lines of the unit's living processes, as they have titled themselves; none when it is not
-        running."""
+        """The command lines of the unit's living processes, as they have titled themselves, or the first 15 characters
+        where more cannot be read; none when it is not running."""
 
     async def bound(self, name: str) -> Bound:
         """Of a slice."""

@@ -23,7 +23,7 @@ RECORD = "/var/lib/strixd/cmdline.json"
 @dataclass(frozen=True, slots=True)
 class Desired:
     """`add`: arguments to be in force; `replaces`: others' arguments that contradict them ("key" or "key=value");
-    `expected`: what they are for. `retry_after` as in resources/ray.py: reboots before that do not count."""
+    `expected`: what they are for. `retry_after`: when the last apply came; reboots before do not count."""
 
     add: tuple[str, ...]
     replaces: tuple[str, ...] = ()

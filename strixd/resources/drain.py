@@ -15,7 +15,8 @@ from typing import ClassVar
 from strixd.plan import Effect, Plan, Step
 from strixd.ports import Answer, Host, Unit
 
-ENGINE = "VLLM::EngineCore"  # how vLLM titles the process, or how the title begins
+ENGINE = "VLLM::EngineCor"
+"""How vLLM's title of the process begins (VLLM::EngineCore, _DP0): what of it fits in the kernel's short name, too."""
 ENGINE_END = 5
 """vLLM's --shutdown-timeout in seconds: above 0 it makes an interrupted engine finish its requests, which itself has no
 limit. It only bounds how long a SIGTERM waits for an engine that hangs, so it is short."""

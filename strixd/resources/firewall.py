@@ -20,7 +20,6 @@ from strixd.ports import Host, Policy, Running, Zone
 
 EPHEMERAL = "/proc/sys/net/ipv4/ip_local_port_range"
 OFF = "or set firewall = false in [fabric] of cluster.toml"
-UNMASK = "systemctl unmask firewalld && systemctl start firewalld"
 AWAY: Mapping[Running, tuple[Condition, str, str]] = {
     "starting": ("waiting", "firewalld is starting", ""),
     "stopped": ("blocked", "firewalld does not run on this host", f"systemctl start firewalld, {OFF}"),

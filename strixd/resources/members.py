@@ -6,7 +6,7 @@ Image and settings must be the same everywhere, or ranks differ silently; anothe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from strixd.ports import Member, RayReport
 
@@ -33,6 +33,18 @@ class Own:
     rung: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """The first node that is missing or different, how, and what to do; empty when none is."""
+
+    why: str = ""
+    hint: str = ""
+
+
+LOOK = "run strixd-cli status on that node"
+NOTHING = Lack()
+
+
 def alive(report: RayReport, peer: Peer) -> Member | None:
     return next((m for m in report.members if m.alive and m.name == peer.name), None)
 
@@ -47,40 +59,43 @@ def _by_name(report: RayReport) -> Mapping[str, list[Member]]:
     return listed
 
 
-def lacking(peers: tuple[Peer, ...], own: Own, report: RayReport) -> str:
-    """The first node that is missing or different, and how; "" when none is."""
+def lacking(peers: tuple[Peer, ...], own: Own, report: RayReport) -> Lack:
     listed = _by_name(report)
     for peer in peers:
         runs = listed.get(peer.name, [])
         if not runs:
             joined = sum(each.name in listed for each in peers)
-            return f"{joined} of {len(peers)} members; {peer.name} ({peer.address}) has not joined"
+            return Lack(f"{joined} of {len(peers)} members; {peer.name} ({peer.address}) has not joined", LOOK)
         if len(runs) > 1:
             why = "its earlier run is not gone yet, or two machines have that name"
-            return f"{peer.name} ({peer.address}) is listed twice: {why}"
-        if why := _different(peer, runs[0], own):
-            return f"{peer.name} ({peer.address}) {why}"
-    return ""
+            return Lack(f"{peer.name} ({peer.address}) is listed twice: {why}", LOOK)
+        if (lack := _different(peer, runs[0], own)) is not NOTHING:
+            return replace(lack, why=f"{peer.name} ({peer.address}) {lack.why}")
+    return NOTHING
 
 
-def _different(peer: Peer, member: Member, own: Own) -> str:
+def _different(peer: Peer, member: Member, own: Own) -> Lack:
     if member.address != peer.address:
-        return f"joined from {member.address}"
+        return Lack(f"joined from {member.address}", f"strixd-cli apply on {peer.name}")
     if member.gpus != peer.gpus:
-        return f"brings {member.gpus} GPUs, the file says {peer.gpus}"
-    if peer.name == own.name:
-        return ""
-    theirs = member.record
+        return Lack(f"brings {member.gpus} GPUs, the file says {peer.gpus}", f"strixd-cli doctor on {peer.name}")
+    return NOTHING if peer.name == own.name else _otherwise(member.record, own)
+
+
+def _otherwise(theirs: Mapping[str, str], own: Own) -> Lack:
+    """What another node's strixd says of it."""
     if not theirs:
-        return "joined, and its strixd has not said yet what it runs"
+        return Lack("joined, and its strixd has not said yet what it runs", LOOK)
     if theirs.get("digest") != own.digest:
-        return f"runs image {theirs.get('digest', '')[:19]}, this node {own.digest[:19]}"
+        why = f"runs image {theirs.get('digest', '')[:19]}, this node {own.digest[:19]}"
+        return Lack(why, "strixd-cli image update on the node whose image is older")
     if theirs.get("settings") != own.settings:
-        return "has another cluster.toml: copy the same file to every node, then strixd-cli apply there"
+        return Lack("has another cluster.toml", "copy the same file to every node, then strixd-cli apply there")
     theirs_over = theirs.get("rung", "")
     if theirs_over and own.rung and theirs_over != own.rung:
-        return f"goes over {theirs_over.upper()}, and this node over {own.rung.upper()}: it follows within seconds"
-    return ""
+        why = f"goes over {theirs_over.upper()}, and this node over {own.rung.upper()}: it follows within seconds"
+        return Lack(why, LOOK)
+    return NOTHING
 
 
 def listing(peers: tuple[Peer, ...], report: RayReport) -> str:

@@ -83,7 +83,7 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the file and a person ask for: the MTU, to these peers. `after`: when an order or apply last came."""
+    """What the file and a person ask for: the MTU, to these peers. `after`: when the last apply came."""
 
     size: int
     peers: tuple[Peer, ...] = ()

@@ -21,7 +21,7 @@ PRIORITY = 100  # above every automatic profile (-999..0)
 @dataclass(frozen=True, slots=True)
 class Desired:
     """`profile` lacks the MAC of the card, and its MTU is the wanted one, which must be proven to cross to the
-    `peers`. `retry_after` as in resources/ray.py."""
+    `peers`. `retry_after`: when the last apply came; what failed before is tried again."""
 
     fabric: Fabric
     management: tuple[str, ...]

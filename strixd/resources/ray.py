@@ -106,7 +106,7 @@ class Ray:
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
         """A head that cannot listen takes 41 s to say so (Ray 2.60), and listens on all addresses."""
-        seat = Seat("::", desired.port, "[cluster] ray_port")
+        seat = Seat("::", desired.port, "[cluster] ray-port")
         return unless_taken(self._plan(desired, observed), observed.unit, seat, observed.holders)
 
     def _plan(self, desired: Desired, observed: Observed) -> Plan:
@@ -119,10 +119,11 @@ class Ray:
         chosen, unit = choice(desired, observed), observed.unit
         if chosen.halt:
             return Plan(self.name, _word(desired, observed), chosen.halt, chosen.why, chosen.hint)
-        if observed.text != render(complete(desired, observed)):
+        changed = observed.text != render(complete(desired, observed))
+        if under_way := workload.under_way(self.name, unit, changed=changed):
+            return under_way
+        if changed:
             return _changed(self.name, desired, observed, chosen)
-        if unit.active in ("activating", "deactivating"):
-            return Plan(self.name, condition="waiting", why=f"{unit.name} is {unit.active}")
         if unit.active != "active":
             return _down(self.name, desired, observed)
         if unit.invocation == desired.restart:
@@ -206,14 +207,12 @@ def _membership(name: str, desired: Desired, observed: Observed) -> Plan:
         why = f"{leftovers.count(observed.ranks)} of an ended model left over"
         return Plan(name, workload.restart(unit.name, why), "waiting", why, facts=facts)
     publish = _publish(desired, observed, report)
-    lacking = members.lacking(desired.peers, this, report) if leads else ""
+    lack = members.lacking(desired.peers, this, report) if leads else members.NOTHING
     held = leftovers.memory(report.members, observed.ended, observed.now)
-    why = lacking or leftovers.sentence(_ranks(desired, observed, report)) or held
-    hint = "run strixd-cli status on that node" * bool(why)
-    again = leftovers.FREED_WITHIN * bool(held)
-    return Plan(
-        name, publish, "waiting" if why else "ok", why, hint, facts, again=again, echo=bool(why) and not lacking
-    )
+    why = lack.why or leftovers.sentence(_ranks(desired, observed, report)) or held
+    hint = lack.hint or members.LOOK * bool(why)
+    echo, again = bool(why) and not lack.why, leftovers.FREED_WITHIN * bool(held)
+    return Plan(name, publish, "waiting" if why else "ok", why, hint, facts, again=again, echo=echo)
 
 
 def _own(desired: Desired, observed: Observed) -> members.Own:

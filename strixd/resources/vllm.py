@@ -33,12 +33,13 @@ STILL = 120.0
 ONLY_WORKS = 3600.0
 """Seconds for which processor time alone counts as progress: the longest compilation reported took 36 minutes."""
 NAME = SERVER
+ASKED_AGAIN = "mend that: the hub is asked again by itself; or strixd-cli serve with another name"
 OTHERWISE = "strixd-cli logs vllm; then strixd-cli serve with other words"
 USAGE = 2  # vllm's exit status for arguments that it does not know
 PERMANENT = (
     ("Repo id must be", "no such model: it is neither a folder below the model folder nor a name of the hub"),
     ("is not a local folder and is not a valid model identifier", "no such model on the hub"),
-    ("GatedRepoError", "the model is gated and this node may not fetch it"),
+    ("GatedRepoError", "the model is gated: strixd-cli token set on every node, then strixd-cli apply"),
     ("must be divisible by tensor parallel size", "this model cannot be split over so many GPUs"),
     ("are not supported for now", "this vLLM does not know the model's architecture"),
     ("Unknown quantization method", "this vLLM does not know the model's quantization"),
@@ -150,12 +151,13 @@ class Vllm:
             hint = f"write a key into {desired.api_key} (mode 0600), or listen on 127.0.0.1"
             return Plan(self.name, condition="blocked", why=why, hint=hint)
         if observed.refusal:
-            return Plan(self.name, condition="stuck", why=observed.refusal, hint="strixd-cli token set")
+            return Plan(self.name, condition="stuck", why=observed.refusal, hint=ASKED_AGAIN)
         container = complete(desired, observed)
-        if observed.text != render(container):
+        changed = observed.text != render(container)
+        if under_way := workload.under_way(self.name, unit, changed=changed):
+            return under_way
+        if changed:
             return _changed(self.name, desired, observed, container)
-        if unit.active in ("activating", "deactivating"):
-            return Plan(self.name, condition="waiting", why=f"{unit.name} is {unit.active}")
         return (
             _serving(self.name, desired, observed) if unit.active == "active" else _down(self.name, desired, observed)
         )

@@ -36,7 +36,7 @@ def installed(bare_pair: Pair, packages: Path, tmp_path_factory: pytest.TempPath
     text = cluster_toml(bare_pair, {"install": {"ssh-keys": [SSH_KEY]}})
     for host, files in zip(bare_pair, ({"strixd/key/cluster.key": f"{SECRET}\n"}, {}), strict=True):
         host.off()
-        _after_the_packages(host, rendered(text, host.name), medium(tmp_path_factory.mktemp(host.name), files))
+        after_the_packages(host, rendered(text, host.name), medium(tmp_path_factory.mktemp(host.name), files))
     for host in bare_pair:
         host.start()
     for host in bare_pair:
@@ -44,7 +44,7 @@ def installed(bare_pair: Pair, packages: Path, tmp_path_factory: pytest.TempPath
     return Cluster(bare_pair)
 
 
-def _after_the_packages(host: Host, kickstart: str, held: Path) -> None:
+def after_the_packages(host: Host, kickstart: str, held: Path) -> None:
     """Both %post: the one from outside, and the one in the new system. `held`: what the medium holds."""
     seen = held.parent / f"{host.name}-installer"
     (seen / "run/install").mkdir(parents=True)

@@ -102,6 +102,15 @@ def test_what_cannot_be_made_leaves_nothing(
     assert not out.exists()
 
 
+@pytest.mark.parametrize(("versions", "mend"), [(["0.0.1"], "make rpm"), (["0.0.1", __version__], "take the others")])
+def test_what_to_do_about_other_versions(
+    parts: Parts, out: Path, elsewhere: Path, versions: list[str], mend: str
+) -> None:
+    """Where the right one is there too, building it again would change nothing."""
+    done = parts.build(out, "--rpms", other_rpms(elsewhere, *(("strixd", version) for version in versions)))
+    assert (done.returncode, mend in done.stderr.splitlines()[-1]) == (2, True)
+
+
 def test_without_packages_there_must_be_a_repository(parts: Parts, out: Path, elsewhere: Path, quick: str) -> None:
     done = parts.build(out)
     assert (done.returncode, "nowhere to install strixd from" in done.stderr) == (2, True)

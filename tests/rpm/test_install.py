@@ -6,11 +6,13 @@ are one story, in their order.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from strixd import __version__
+from tests.lab.layout import PROJECT
 from tests.rpm.conftest import BEFORE
 from tests.rpm.stage import Stage
 
@@ -27,6 +29,7 @@ rpmbuild -bb --quiet --define '_topdir /tmp/stubs' --define '_rpmdir /mnt/repo' 
 createrepo_c --quiet /mnt/repo
 """
 UNITS = "strixd.socket strixd.service strixd-firstboot.service strixd-load.service"
+ERASE = re.findall(r"^dnf (remove .*)$", (PROJECT / "packaging/strixd.8").read_text(), re.M)
 SETTINGS, HISTORY = "etc/strixd/cluster.toml", "var/lib/strixd/history.json"
 
 
@@ -143,4 +146,13 @@ def test_where_nothing_was_written_nothing_remains(host: Host) -> None:
     assert f"strixd-{__version__}" in host.installed()
     assert {"strixd", "strixd-observe"} <= set(host.groups())  # by this build's rpm, too, which may be older
     host.dnf("remove", "strixd")
+    assert host.ours() == []
+
+
+def test_by_the_manuals_line_it_goes_however_it_was_installed(host: Host, packages: Path) -> None:
+    """File by file, as README has it, each package is wanted for itself: dnf keeps those that nobody names."""
+    place = host.stage.put("files", packages.glob("*.noarch.rpm"))
+    host.dnf("install", *(f"{place}/{name}-[0-9]*.rpm" for name in ("strixd", "python3-strixd", "strixd-selinux")))
+    host.dnf(*ERASE)
+    assert "semodule -n -s targeted -X 200 -r strixd" in host.asked
     assert host.ours() == []

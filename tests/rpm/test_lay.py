@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from strixd.api.introspection import description
+from strixd.api.wire import INTERFACE
 from tests.lab.install import SITE, lay
 from tests.lab.layout import PROJECT
 
@@ -28,6 +30,8 @@ def test_a_root_gets_all_files_and_replaces_old_ones(packages: Path, tmp_path: P
     units = {file.name for file in (PROJECT / "units").glob("*.s*") if "sysusers" not in file.name}
     assert units == {file.name for file in (tmp_path / "usr/lib/systemd/system").iterdir()}
     assert (tmp_path / "var/lib/strixd/tmp").stat().st_mode & 0o777 == 0o700
+    # What a program reads in the file is what the daemon tells of itself.
+    assert (tmp_path / f"usr/share/varlink/{INTERFACE}.varlink").read_text() == description(INTERFACE)
     command = [sys.executable, "-P", str(tmp_path / "usr/bin/strixd-cli"), "help", "logs"]
     done = subprocess.run(command, env={"PYTHONPATH": str(tmp_path / SITE)}, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("strixd-cli logs")

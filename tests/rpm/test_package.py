@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from strixd import __version__
-from tests.lab.install import build_packages
+from tests.lab.install import SYSTEM_PYTHON, build_packages, other_version
 from tests.lab.layout import PROJECT
 from tests.lab.shell import run
 from tests.rpm.stage import Stage
@@ -93,6 +93,20 @@ def test_the_same_source_gives_the_same_bytes(packages: Path) -> None:
     shutil.rmtree(again)
 
 
+def test_dist_holds_one_version_and_what_others_put_there(tmp_path: Path) -> None:
+    """As strixd-media wants a folder. The checkout is another one, whose dist/ nobody misses."""
+    project = other_version("0.0.2", tmp_path / "source")
+    others = {"other-0.0.1-1.fc43.noarch.rpm", "strixd-tools-0.0.1-1.fc43.noarch.rpm", "strixd.rpm", "notes-0.0.1-1"}
+    ours = {f"{name}-0.0.1-1.fc43.noarch.rpm" for name in REQUIRES} | {"strixd-0.0.1-1.fc43.src.rpm"}
+    (project / "dist").mkdir()
+    for name in others | ours:
+        (project / "dist" / name).touch()
+    run([SYSTEM_PYTHON, project / "packaging/build.py"], timeout=300)
+    assert {file.name for file in (project / "dist").iterdir()} == others | {
+        name.replace("0.0.1", "0.0.2") for name in ours
+    }
+
+
 @pytest.mark.parametrize("name", REQUIRES)
 def test_they_ask_for_what_fedora_has(packages: Path, name: str) -> None:
     assert told(packages, name, "--requires") == REQUIRES[name]
@@ -100,10 +114,25 @@ def test_they_ask_for_what_fedora_has(packages: Path, name: str) -> None:
     assert told(packages, name, "--recommends") == (RECOMMENDS if name == "strixd" else set())
 
 
+def test_what_the_policy_is_loaded_into_and_by_is_there_before(packages: Path) -> None:
+    """rpm breaks a circle of packages at what is merely required: that may come after %post has loaded the module."""
+    asked = told(packages, "strixd-selinux", "--qf", "[%{REQUIRENAME} %{REQUIREFLAGS:deptype}\n]")
+    before = {name for name, kinds in map(str.split, asked) if "post" in kinds.split(",")}
+    assert before >= {"container-selinux", "selinux-policy-base", "policycoreutils", "libselinux-utils"}
+
+
 def test_every_module_is_in_one_package(packages: Path) -> None:
     ours = {str(file.relative_to(PROJECT)) for file in (PROJECT / "strixd").rglob("*.py")}
     shipped = [line.removeprefix(SITE) for name in REQUIRES for line in told(packages, name, "-l") if SITE in line]
     assert sorted(line for line in shipped if line.endswith(".py")) == sorted(ours)
+
+
+def test_what_the_manuals_say_is_installed_is(packages: Path) -> None:
+    """The interface for programs, the example, the templates: each under the name that a person reads."""
+    texts = [file.read_text() for file in (PROJECT / "packaging").glob("*.[158]")]
+    named = {name for text in texts for name in re.findall(r"^\.(?:It )?Pa (/usr/\S+)", text, re.M)}
+    assert "/usr/share/varlink/io.strixd.varlink" in named
+    assert named - {line for name in REQUIRES for line in told(packages, name, "-l")} == set()
 
 
 ALONE = {

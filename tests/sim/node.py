@@ -67,7 +67,8 @@ class Node:
 
     def _read(self) -> File:
         settings = config.parse(self.text, "cluster.toml").config
-        return File(settings, config.find_node(settings, self.world.hostname, self.world.identity.macs))
+        node = config.find_node(settings, self.world.hostname, self.world.identity.macs)
+        return File(settings, node, self.text)
 
     async def kill(self) -> None:
         """As SIGKILL: nothing is said or written any more."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -13,7 +14,7 @@ from strixd.orders import Orders
 from strixd.ports import Files
 from strixd.sim import simulated_host
 from strixd.sim.world import FABRIC
-from tests.sim.node import Node, cluster_toml, virtual, world
+from tests.sim.node import Node, cluster_toml, serving, virtual, world
 
 ORDER = "uid 0: undo"
 
@@ -153,9 +154,27 @@ async def test_an_apply_during_an_undo_that_fails_is_not_taken_back_with_it() ->
     await node.kill()
 
 
+async def _one_order(node: Node) -> None:
+    assert node.engine
+    await node.engine.serve("strixd/tiny", (), by="uid 0: serve")
+
+
+async def _many_orders(node: Node) -> None:
+    await _one_order(node)
+    assert node.engine
+    for order in (node.engine.drain, node.engine.undrain, node.engine.update_image, node.engine.stop):
+        await order("uid 0: another")
+
+
+@pytest.mark.parametrize("meanwhile", [None, _one_order, _many_orders])
 @virtual
-async def test_undo_passes_over_repairs_which_would_bring_the_damage_back() -> None:
+async def test_undo_passes_over_repairs_which_would_bring_the_damage_back(
+    meanwhile: Callable[[Node], Awaitable[None]] | None,
+) -> None:
     node = await living()
+    if meanwhile:
+        await meanwhile(node)
+        await node.world.clock.sleep(10)
     assert node.engine
     node.world.firewalld.bind(FABRIC, "drop")
     await node.until(lambda _: node.world.firewalld.runtime.get(FABRIC) == "trusted", seconds=60)
@@ -164,3 +183,47 @@ async def test_undo_passes_over_repairs_which_would_bring_the_damage_back() -> N
     with pytest.raises(NothingToUndo):
         await node.engine.undo(ORDER)
     await node.kill()
+
+
+@pytest.mark.parametrize("meanwhile", [None, _one_order, _many_orders])
+@virtual
+async def test_so_it_does_over_what_was_damaged_while_strixd_was_away(
+    meanwhile: Callable[[Node], Awaitable[None]] | None,
+) -> None:
+    node = await living()
+    if meanwhile:
+        await meanwhile(node)
+        await node.world.clock.sleep(10)
+    await node.kill()
+    node.world.firewalld.bind(FABRIC, "drop")
+    await node.start()
+    assert node.engine
+    await node.until(lambda _: node.world.firewalld.runtime.get(FABRIC) == "trusted", seconds=60)
+    assert len((await node.engine.undo(ORDER)).resources) == 3
+    await node.kill()
+
+
+EDITS = {
+    "another port": "[model]\nport = 8001\n",
+    "another size": "[fabric]\nmtu = 4000\n",
+    "another port of Ray": "ray-port = 6400\n",
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@virtual
+async def test_a_preview_of_another_file_disturbs_nothing_that_is_looked_at(edit: str) -> None:
+    async with serving() as node:
+        assert node.engine
+        await node.world.clock.sleep(120)
+        before = node.status
+        node.text = cluster_toml().replace('name = "sim"\n', f'name = "sim"\n{EDITS[edit]}', 1)
+        plans = await node.engine.preview()
+        assert any(plan.steps for plan in plans)
+        for _ in range(60):
+            await node.world.clock.sleep(1)
+            assert node.status.phase == "ready"
+        assert [(each.name, each.condition, each.facts) for each in node.status.resources] == [
+            (each.name, each.condition, each.facts) for each in before.resources
+        ]
+        assert node.status.since == before.since

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from strixd.engine.settings import DRIFT
+from strixd.engine.record import DRIFT
 from strixd.engine.status import ResourceView
 from strixd.ports import Link
 from strixd.resources import mtu
@@ -73,6 +73,24 @@ async def test_a_device_that_drops_large_packets_and_is_mended() -> None:
         await says(node, "MTU 9000 crosses to halo2 and back", seconds=10)
         assert mtu.RECORD not in made.disk.files
         assert not network(node).hint
+
+
+@virtual
+async def test_an_order_about_the_model_does_not_move_the_link_under_it() -> None:
+    async with serving() as node:
+        made = node.world
+        assert node.engine
+        await says(node, "MTU 9000 crosses")
+        made.wire.there = 1500
+        await says(node, "does not cross from here to halo2: it is 1500", seconds=120)
+        await made.clock.sleep(30)
+        writes = [each for each in made.calls.writes if each.port in ("network", "firewall")]
+        for order in (node.engine.drain, node.engine.undrain, node.engine.update_image, node.engine.stop):
+            await order("uid 0: another")
+            await made.clock.sleep(60)
+        assert [each for each in made.calls.writes if each.port in ("network", "firewall")] == writes
+        await node.engine.apply("uid 0: apply")
+        await says(node, "MTU 9000 unproven", seconds=10)
 
 
 @virtual

@@ -188,3 +188,31 @@ async def test_without_a_start_it_was_over_with_the_first_answer(seconds: float)
         node.world.kill(VLLM)
         await node.until(lambda status: not answering(status), seconds=30)
         assert len(node.engine.incidents(10)) == 2
+
+
+@virtual
+async def test_what_ended_while_the_model_still_answered_is_the_cause() -> None:
+    """systemd ends the server a moment after Ray; by then Ray is on its way again ("is activating", seen)."""
+    async with serving() as node:
+        await node.world.clock.sleep(60)
+        run = node.world.systemd.records[VLLM].run
+        assert run
+        run.text = run.text.replace("BindsTo=", "Wants=")
+        node.world.kill(RAY)
+        await node.until(lambda status: status.incident is not None, seconds=60)
+        assert node.status.incident
+        assert node.status.incident.cause == "strixd-ray.service ended with status 1"
+
+
+@virtual
+async def test_what_the_model_has_answered_after_explains_nothing_later() -> None:
+    async with serving() as node:
+        node.world.network.carrier(FABRIC, present=False)
+        await node.world.clock.sleep(2)
+        node.world.network.carrier(FABRIC, present=True)
+        await node.world.clock.sleep(120)
+        assert node.status.incident is None
+        node.world.kill(VLLM)
+        await node.until(lambda status: status.incident is not None, seconds=60)
+        (over,) = await mended(node)
+        assert (over.resource, over.cause) == ("vllm", "strixd-vllm.service killed by signal 9")

@@ -89,6 +89,10 @@ async def test_at_most_twice_for_the_same_arguments_then_stuck_until_a_person_sa
     assert cmdline(node.status).why.startswith("rebooted 2 times, and the running kernel still differs: iommu=pt")
     assert "cat /proc/cmdline; grubby --info=DEFAULT" in cmdline(node.status).hint
     assert node.engine
+    for order in (node.engine.serve(MODEL, (), by="uid 0: serve"), node.engine.drain("uid 0: drain")):
+        await order
+        await node.world.clock.sleep(60)
+    assert node.world.reboots_asked == 2, "that was not about the host"
     await node.engine.apply("uid 0: apply")
     await node.until(lambda _: node.world.reboots_asked == 3, seconds=30)
     await node.kill()

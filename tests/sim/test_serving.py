@@ -593,13 +593,45 @@ async def test_a_model_that_was_fetched_is_started_whatever_the_hub_says_now() -
         await node.answers(seconds=120)
 
 
+async def _ends(node: Node) -> None:
+    node.world.kill(VLLM)
+
+
+async def _restart(node: Node) -> None:
+    assert node.engine
+    await node.engine.restart("vllm", "uid 0: restart")
+
+
+async def _drain_and_undrain(node: Node) -> None:
+    assert node.engine
+    await node.engine.drain("uid 0: drain")
+    await node.world.clock.sleep(120)
+    await node.engine.undrain("uid 0: undrain")
+
+
+async def _stop_and_serve(node: Node) -> None:
+    assert node.engine
+    await node.engine.stop("uid 0: stop")
+    await node.world.clock.sleep(120)
+    await node.engine.serve(MODEL, (), by="uid 0: serve")
+
+
+async def _apply_and_end(node: Node) -> None:
+    assert node.engine
+    await node.engine.apply("uid 0: apply")
+    node.world.kill(VLLM)
+
+
+@pytest.mark.parametrize("again", [_ends, _restart, _drain_and_undrain, _stop_and_serve, _apply_and_end])
 @virtual
-async def test_want_of_memory_is_tried_again_where_it_was_enough_before() -> None:
+async def test_want_of_memory_is_tried_again_where_it_was_enough_before(
+    again: Callable[[Node], Awaitable[None]],
+) -> None:
     async with serving() as node:
         assert node.engine
         node.world.serving.fault = "memory"
-        node.world.kill(VLLM)
-        await node.until(lambda status: "not enough memory" in explain(status), seconds=120)
+        await again(node)
+        await node.until(lambda status: "not enough memory" in explain(status), seconds=400)
         node.world.serving.fault = ""
         await node.answers(seconds=300)
         node.world.serving.fault = "memory"

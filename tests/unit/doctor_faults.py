@@ -104,8 +104,8 @@ def other_image(laid: Laid) -> None:
     """In the words of the head's Ray."""
     peers = tuple(members.Peer(name, "worker", f"192.168.100.{n}", 1) for n, name in ((1, "halo1"), (2, "halo2")))
     listed = tuple(Member(peer.name, peer.address, True, 1, {"digest": "sha256:other"}) for peer in peers)
-    why = members.lacking(peers, members.Own("halo1", DIGEST, "s", "v"), RayReport(1.0, members=listed))
-    laid.condition("ray", "waiting", why)
+    lack = members.lacking(peers, members.Own("halo1", DIGEST, "s", "v"), RayReport(1.0, members=listed))
+    laid.condition("ray", "waiting", lack.why)
 
 
 DENIAL = 'avc:  denied  { read write } for pid=9 comm="bash" name="kfd" scontext=system_u:system_r:container_t:s0\n'

@@ -7,8 +7,9 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -163,6 +164,76 @@ def test_a_full_disk_changes_no_byte(root: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(Rejected, match="No space left"):
         _change(root, _everywhere("iommu=pt"))
     assert _all(root) == before
+
+
+def _refusing(number: int, call: Callable[..., Any], below: Path) -> Callable[..., Any]:
+    """The same system call, on a file system on which it fails for whatever would be written."""
+
+    def instead(path: Any, *more: Any, **named: Any) -> Any:
+        reads = call.__name__ == "open" and not more[0] & os.O_CREAT
+        if below in Path(path).parents and not reads:
+            raise OSError(number, os.strerror(number), str(path))
+        return call(path, *more, **named)
+
+    return instead
+
+
+@pytest.mark.parametrize("wanted", [{}, {NEW: ROOT}])
+def test_a_read_only_boot_is_no_failure_where_nothing_is_to_change(
+    root: Path, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, str]
+) -> None:
+    """Linux says that a file system is read-only before it looks whether there is such a name."""
+    monkeypatch.setattr(os, "unlink", _refusing(errno.EROFS, os.unlink, root / "boot"))
+    _change(root, wanted)
+
+
+@pytest.mark.parametrize(
+    ("calls", "number", "hint"),
+    [
+        (("unlink", "open", "replace", "rename"), errno.EROFS, "findmnt -T "),
+        (("unlink",), errno.EROFS, "findmnt -T "),
+        (("open",), errno.EIO, ""),
+        (("replace",), errno.EIO, ""),
+        (("open",), errno.ENOSPC, "make room"),
+    ],
+)
+def test_a_boot_that_cannot_be_written_is_a_named_failure(
+    root: Path, monkeypatch: pytest.MonkeyPatch, calls: tuple[str, ...], number: int, hint: str
+) -> None:
+    before = _all(root)
+    with monkeypatch.context() as patch:
+        for call in calls:
+            patch.setattr(os, call, _refusing(number, getattr(os, call), root / "boot"))
+        with pytest.raises(Rejected, match=f"{root}/boot/.*: {os.strerror(number)}") as failure:
+            _change(root, _everywhere("iommu=pt"))
+    assert failure.value.hint.startswith(hint)
+    assert {path for path in _all(root) if not path.startswith("boot/")} <= before.keys()
+    assert {path: before[path] for path in before} == {path: _all(root)[path] for path in before}
+
+
+@pytest.mark.parametrize("program", [b"#!/no/such/interpreter\n", b"\x7fELF is not so"])
+def test_a_grubby_that_cannot_be_run_is_a_named_failure(root: Path, tmp_path: Path, program: bytes) -> None:
+    before = _all(root)
+    broken = tmp_path.parent / f"{tmp_path.name}-broken"
+    broken.write_bytes(program)
+    broken.chmod(0o755)
+    with pytest.raises(Rejected, match="broken cannot be run: ") as failure:
+        _change(root, _everywhere("iommu=pt"), str(broken))
+    assert failure.value.hint == "dnf reinstall grubby bash"
+    assert _all(root) == before
+
+
+def test_an_entry_that_goes_while_it_is_staged_is_a_named_failure(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = bootloader._stage
+
+    def gone(files: Any, wanted: Any) -> None:
+        (root / f"boot/loader/entries/{OLD}.conf").unlink()
+        stage(files, wanted)
+
+    monkeypatch.setattr(bootloader, "_stage", gone)
+    with pytest.raises(Rejected, match=f"Cannot change .*{OLD}.conf: No such file"):
+        _change(root, _everywhere("iommu=pt"))
+    assert not list(root.rglob(f"*{bootloader.STAGED}"))
 
 
 @pytest.mark.parametrize("text", ["", "title F\nversion 6.19\n", "title F\noptions ro quiet\n", "linux /vmlinuz\n"])

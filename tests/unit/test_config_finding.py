@@ -9,7 +9,7 @@ import pytest
 
 from strixd import config
 from strixd.config import Config
-from strixd.errors import ConfigError
+from strixd.errors import CardAway, ConfigError
 
 FULL = config.load(Path(__file__).parents[1] / "cases" / "config" / "full.toml")
 CARD = "b4:96:91:00:00:02"  # of halo2
@@ -53,6 +53,7 @@ def test_found(names: tuple[str, ...], hostname: str, macs: list[str], found: in
 def test_none_or_two(names: tuple[str, ...], hostname: str, macs: list[str], words: list[str]) -> None:
     with pytest.raises(ConfigError) as caught:
         config.find_node(called(*names), hostname, macs)
+    assert isinstance(caught.value, CardAway) == (words[0] == "cannot find")  # two that match do with every card, too
     (complaint,) = caught.value.complaints
     assert complaint.startswith("node: ")
     for word in words:
@@ -63,4 +64,5 @@ def test_no_word_of_cards_where_the_file_has_none() -> None:
     nodes = replace(FULL, nodes=tuple(replace(node, mac="") for node in FULL.nodes))
     with pytest.raises(ConfigError) as caught:
         config.find_node(nodes, "fedora", [CARD])
+    assert not isinstance(caught.value, CardAway)
     assert "card" not in str(caught.value)

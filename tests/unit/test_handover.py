@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from unittest.mock import Mock
 
+import pytest
+
 from strixd.host.handover import BITE, Handover
 
 
@@ -48,6 +50,20 @@ def test_a_bite_is_bounded_and_the_rest_follows() -> None:
     loop.call_soon.call_args.args[0]()
     assert len(seen) == BITE + 1
     handover.post(_append(seen, 0))
+    assert loop.call_soon_threadsafe.call_count == 2
+
+
+def test_one_that_raises_takes_no_other_with_it() -> None:
+    """The end of a link to the bus may be among those that follow, and nobody would dial again."""
+    loop, seen = Mock(spec=asyncio.AbstractEventLoop), list[int]()
+    handover = Handover(loop)
+    for run in (_append(seen, 1), lambda: [][0], _append(seen, 2)):
+        handover.post(run)
+    with pytest.raises(IndexError):
+        loop.call_soon_threadsafe.call_args.args[0]()
+    loop.call_soon.call_args.args[0]()
+    assert seen == [1, 2]
+    handover.post(_append(seen, 3))
     assert loop.call_soon_threadsafe.call_count == 2
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from strixd.errors import Unavailable
+from strixd.host import link
 from strixd.host.link import KernelLinks, drained, drivers, links
 from strixd.ports import Counters, Link
 
@@ -71,6 +74,39 @@ def test_an_endless_flood_leaves_the_loop_its_turn() -> None:
 def test_lost_events_are_a_reason_too() -> None:
     words = drained(_receiver([b"event"], OSError(errno.ENOBUFS, "No buffer space available")))
     assert words == "the kernel's network events overflowed"
+
+
+@pytest.mark.parametrize("ask", [KernelLinks.read, KernelLinks.sessions])
+def test_a_kernel_that_hangs_holds_one_thread(
+    ask: Callable[[KernelLinks], Awaitable[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under the lock of a driver. Every other thread is left to whoever else needs one."""
+    monkeypatch.setattr(link, "ANSWER", 0.05)
+    monkeypatch.setattr(link, "_load", lambda: None)
+    go = threading.Event()
+    for name in ("_read", "_sessions"):
+        monkeypatch.setattr(KernelLinks, name, lambda _: go.wait(60) and ())
+
+    async def scenario() -> None:
+        ports = KernelLinks()
+        for _ in range(40):
+            with pytest.raises(Unavailable, match=r"Cannot read the .*: the kernel does not answer") as failure:
+                await ask(ports)
+            assert "journalctl -k" in failure.value.hint
+        assert await asyncio.wait_for(asyncio.to_thread(lambda: 7), 10) == 7
+        go.set()
+        async with asyncio.timeout(30):
+            while await _or_none(ask(ports)) != ():
+                continue
+
+    asyncio.run(scenario())
+
+
+async def _or_none(asked: Awaitable[object]) -> object:
+    """A busy machine may be late, too."""
+    with suppress(Unavailable):
+        return await asked
+    return None
 
 
 def _receiver(messages: list[bytes], end: OSError) -> Callable[[int], bytes]:

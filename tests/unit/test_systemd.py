@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from strixd.host.cgroup import interrupt, survivors
+from strixd.host.cgroup import survivors
 from strixd.host.systemd import to_unit, unit_path
+from strixd.host.titles import Titles
+from strixd.resources.drain import ENGINE
 
 RUN = bytes(range(16))
 STATE = {
@@ -83,15 +86,16 @@ def test_no_group_has_none(tree: Path, group: str) -> None:
     assert survivors(group, tree) == ()
 
 
-def test_an_interrupt_goes_to_the_processes_of_one_title_and_to_nobody_else(tree: Path) -> None:
+@pytest.mark.parametrize("title", ["VLLM::EngineCore", ENGINE])
+def test_an_interrupt_goes_to_the_processes_of_one_title_and_to_nobody_else(tree: Path, title: str) -> None:
     """argv[0] is what a program titles itself with."""
     engine, other = (
-        subprocess.Popen([title, "60"], executable="/bin/sleep") for title in ("VLLM::EngineCore_DP0", "VLLM::Router")
+        subprocess.Popen([called, "60"], executable="/bin/sleep") for called in ("VLLM::EngineCore_DP0", "VLLM::Router")
     )
     with engine, other:
         procs = tree / "a.slice/x.service/libpod-payload-1/cgroup.procs"
         procs.write_text(f"{engine.pid}\n{other.pid}\n999999999\n")
-        interrupt("/a.slice/x.service", "VLLM::EngineCore", tree)
+        asyncio.run(Titles(tree).interrupt("/a.slice/x.service", title))
         assert engine.wait(10) == -signal.SIGINT
         assert other.poll() is None
         other.kill()

@@ -87,6 +87,21 @@ def test_head_is_ok_only_when_every_member_is_there_and_alike(
     assert words in plan.why
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"address": "192.168.1.9"}, "strixd-cli apply on halo2"),
+        ({"gpus": 0}, "strixd-cli doctor on halo2"),
+        ({"record": {}}, "run strixd-cli status on that node"),
+        ({"record": RECORD | {"digest": "sha256:cc"}}, "strixd-cli image update"),
+        ({"record": RECORD | {"settings": "x"}}, "copy the same file to every node"),
+    ],
+)
+def test_what_to_do_about_a_member_that_differs_mends_that_difference(changes: dict[str, object], words: str) -> None:
+    plan = ray.Ray().plan(wanted(), seen(wanted(), report(member(HEAD), member(WORKER, **changes))))
+    assert words in plan.hint
+
+
 def test_worker_is_ok_when_it_has_joined_whoever_else_is_missing() -> None:
     desired = wanted(WORKER)
     plan = ray.Ray().plan(desired, seen(desired, report(member(HEAD), member(WORKER))))
@@ -266,6 +281,17 @@ def test_open_api_without_a_key_is_blocked() -> None:
 def test_changed_settings_are_a_whole_restart() -> None:
     plan = ray.Ray().plan(wanted(), seen(wanted(), report(*BOTH), text="older"))
     assert [type(step) for step in plan.steps] == [Stop, WriteUnit, Start]
+
+
+@pytest.mark.parametrize("text", ["other", None])
+def test_nothing_starts_while_the_run_before_is_on_its_way_to_its_end(text: str | None) -> None:
+    """Its ranks, its GPU memory and its port are still its own."""
+    ending = Unit("strixd-ray.service", True, "deactivating", "success", 0, "i0", 10.0)
+    plans = (
+        ray.Ray().plan(wanted(), seen(wanted(), None, unit=ending, text=text)),
+        vllm.Vllm().plan(served(), watched(served(), unit=ending, text=text)),
+    )
+    assert [(plan.condition, plan.steps) for plan in plans] == [("waiting", ())] * 2
 
 
 def test_image_without_tokens_is_named_and_not_tried_again() -> None:
@@ -562,7 +588,7 @@ def test_a_stranger_on_the_port_of_ray_is_named_by_the_head() -> None:
     plan = ray.Ray().plan(wanted(), seen(wanted(), None, unit=unit, holders=(here,)))
     assert (plan.condition, plan.steps) == ("blocked", ())
     assert plan.why == "port 6379 is taken by nc (pid 123, stranger.service)"
-    assert "[cluster] ray_port" in plan.hint
+    assert "[cluster] ray-port" in plan.hint
 
 
 @pytest.mark.parametrize(

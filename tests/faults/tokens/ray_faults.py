@@ -53,7 +53,7 @@ FAULTS = (
     Fault(
         "port 6379 taken at the start",
         then(seize(0, "0.0.0.0", 6379), run(0, "podman kill --signal=KILL strixd-ray")),
-        RAY_ENDED,
+        f"{RAY_ENDED}|port 6379 is taken by python3",
         meanwhile=Said(r"6379.*(stranger|python3)"),
         mend=let_go(0),
     ),
