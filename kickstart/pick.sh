@@ -9,6 +9,8 @@ node_ks=$root/tmp/strixd-node.ks
 repository=@@REPOSITORY@@
 # shellcheck disable=SC2016
 metalink='https://mirrors.fedoraproject.org/metalink?repo=fedora-$releasever&arch=$basearch'
+# shellcheck disable=SC2016
+updates='https://mirrors.fedoraproject.org/metalink?repo=updates-released-f$releasever&arch=$basearch'
 
 # NAME|MAC|SERIAL|DISK|CARD|ADDRESS|NETMASK; the card by interface, mac or driver. DISK is a name in /dev/disk/by-id.
 nodes() {
@@ -18,13 +20,22 @@ NODES
 }
 
 stop() {
-    local console=$root/dev/console
+    local console=$root/dev/console words
     [ -w "$console" ] || console=/dev/null
-    {
-        echo "strixd: the installation stops here; no disk was touched."
-        printf 'strixd: %s\n' "$@"
-    } | tee "$console" >&2
+    words=$(printf 'strixd: %s\n' "the installation stops here; no disk was touched." "$@")
+    echo "$words" | tee "$console" >&2
+    [ ! -d "$root/run/anaconda" ] || show "$words"
     exit 1
+}
+
+# In the installer nothing shows these words: it has no interface yet, draws over the console, and a %pre that failed
+# ends in a traceback and a restart (pyanaconda/kickstart.py, AnacondaKSScript.run), which would be the next try. So
+# they get a screen of their own, and stay. logind puts a shell onto each of the first six screens.
+show() {
+    printf '\033[2J\033[H%s\n%s\n' "$1" "strixd: switch the machine off when you have read this; Ctrl-Alt-F2 is a shell." \
+        2> /dev/null > "$root/dev/tty9" || :
+    chvt 9 || :
+    sleep infinity || :
 }
 trap 'stop "line $LINENO of %pre failed: $BASH_COMMAND"' ERR
 
@@ -203,14 +214,23 @@ network() {
     fi
 }
 
-# Fedora's packages: from where the file says, from the medium when it is a DVD, else from Fedora's mirrors.
+# Fedora's packages: from where the file says, else from the medium when it is a DVD, and from Fedora's mirrors unless
+# strixd-media found that nothing is missing. Anaconda turns on neither Fedora's own repository nor its updates beside a
+# url (pyanaconda/modules/payloads/payload/dnf/initialization.py): without these lines strixd lacks its Python modules
+# on a DVD, and a node gets the kernel of the day of the release. The names are none that the installer has already.
 sources() {
+    local dvd=$root/run/install/repo
     if [ -n "$repository" ]; then
         echo "url --url=\"$repository\""
-    elif [ -d "$root/run/install/repo/repodata" ]; then
+    elif [ -d "$dvd/repodata" ] && [ -e "$dvd/strixd/complete" ]; then
         echo "url --url=file:///run/install/repo"
+    elif [ -d "$dvd/repodata" ]; then
+        echo "url --url=file:///run/install/repo"
+        echo "repo --name=mirrors-release --metalink=\"$metalink\""
+        echo "repo --name=mirrors-updates --metalink=\"$updates\""
     else
         echo "url --metalink=\"$metalink\""
+        echo "repo --name=mirrors-updates --metalink=\"$updates\""
     fi
     [ ! -d "$root/run/strixd-medium/repo" ] || echo "repo --name=strixd --baseurl=file:///run/strixd-medium/repo"
 }

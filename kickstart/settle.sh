@@ -1,5 +1,6 @@
 #!/bin/bash
-# %post, in the new system: strixd's file, its start at boot, and nothing secret left in what the installer wrote down.
+# %post, in the new system: strixd's file, and its start at boot. The installer's logs come after this: at the first
+# boot strixd-firstboot.service removes those with a secret in them.
 # The argument is for tests: a root to work below.
 set -euo pipefail
 root=${1-}
@@ -19,12 +20,3 @@ done
 
 # As the preset of a package would not: a machine that was installed by this file is meant to be a node.
 systemctl ${root:+"--root=$root"} enable strixd.socket strixd.service strixd-load.service strixd-firstboot.service
-
-# The key came by file; should it have found its way into a log all the same, that log goes. It is read as a file of
-# patterns, so that it stands in no command line.
-if [ -s "$root/etc/strixd/cluster.key" ]; then
-    for place in "$root/var/log" "$root/root"; do
-        { grep -rlIF -f "$root/etc/strixd/cluster.key" "$place" 2> /dev/null || :; } | xargs -rd '\n' rm -f --
-    done
-fi
-rm -f "$root/root/original-ks.cfg"

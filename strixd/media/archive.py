@@ -14,7 +14,11 @@ _NAME = "org.opencontainers.image.ref.name"
 
 
 def image(file: Path, reference: str) -> Item:
-    """Raises Refused for another image, another format, or no archive: a node would pull after all, or not start."""
+    """Raises Refused for another image, another format, or no archive: a node would pull after all, or not start. So it
+    would for a digest: podman keeps layers unpacked and packs them anew, so the archive's is not the registry's."""
+    if "@" in reference:
+        words = f"cluster.toml asks for {reference}, and an archive has another digest than the registry"
+        raise Refused(words, hint=f'reference = "{reference.partition("@")[0]}" in [image]; or without --image')
     hint = f"podman save --format oci-archive -o {file} {reference}"
     found = item(IMAGE, file)
     names = _names(file, hint)

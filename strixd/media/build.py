@@ -9,9 +9,10 @@ from typing import Final
 
 from strixd.config import ConfigFile
 from strixd.errors import Refused
-from strixd.media import archive, contents, fat, fedora, iso, rpms, tools, verify, whole
+from strixd.media import archive, contents, fat, fedora, iso, repodata, rpms, tools, verify, whole
 from strixd.media.contents import Item
 from strixd.media.progress import Progress, sized
+from strixd.media.supply import COMPLETE, Supply, supply
 
 LABEL: Final = "OEMDRV"
 """Anaconda takes /ks.cfg from a volume of this name when nothing names another kickstart."""
@@ -36,17 +37,21 @@ class Order:
         return self.out.suffix == ".img"
 
 
-def build(order: Order, progress: Progress) -> None:
+def build(order: Order, progress: Progress) -> Supply:
     """Raises StrixdError; whatever happens, `out` is then as it was, and nothing lies beside it."""
     tools.need(_programs(order))
     _sensible(order)
     with whole.draft(order.out) as work:
         items = tuple(_items(order, work))
+        found = _supply(order, work)
+        if found.complete:
+            items = (*items, _written(work, COMPLETE, f"{found.words}\n"))
         made = work / f"medium{order.out.suffix}"
         wanted = _write(order, items, made, progress)
         _verify(order, made, wanted, progress)
         whole.settle(made, order.out, _OWNER if order.key else _ANYBODY)
     progress.step(f"{order.out} is ready: {sized(order.out.stat().st_size)}")
+    return found
 
 
 def _programs(order: Order) -> Iterator[str]:
@@ -86,6 +91,12 @@ def _items(order: Order, work: Path) -> Iterator[Item]:
         yield archive.image(order.image, order.file.config.image.reference)
     if order.key:
         yield contents.key(order.key)
+
+
+def _supply(order: Order, work: Path) -> Supply:
+    own = repodata.packages(work / "repo") if order.rpms else ()
+    dvd = fedora.packages(order.iso, work / "dvd") if order.iso else ()
+    return supply(order.file.config.install.repository, own, dvd)
 
 
 def _written(work: Path, place: str, text: str) -> Item:

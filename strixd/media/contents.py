@@ -6,6 +6,7 @@ strixd/repo/             RPMs and repodata
 strixd/models/NAME/      weights, if given
 strixd/image/image.tar   the container image, if given
 strixd/key/cluster.key   only when asked for outright
+strixd/complete          only where no node needs the internet while it is installed (supply.py)
 strixd/SHA256SUMS        of all these but itself
 """
 
@@ -25,6 +26,7 @@ SUMS: Final = "strixd/SHA256SUMS"
 KEY: Final = "strixd/key/cluster.key"
 IMAGE: Final = "strixd/image/image.tar"
 BLOCK: Final = 1 << 20
+_MAKES = "(umask 077; openssl rand -hex 32 > cluster.key)"
 _KEY = re.compile(rb"[0-9a-f]{64}\n?")  # as `strixd-cli key new` writes it
 
 
@@ -100,7 +102,11 @@ def sums(found: dict[str, str]) -> str:
 
 def key(file: Path) -> Item:
     """The cluster key; raises Refused for what is none, without a word of what it is."""
-    found = item(KEY, file)
+    hint = f"{_MAKES} makes one, for --with-cluster-key cluster.key; a cluster that is there has its own"
+    try:
+        found = item(KEY, file)
+    except Refused as error:
+        raise Refused(str(error), hint=hint) from None
     if not _KEY.fullmatch(file.read_bytes()):
-        raise Refused(f"{file} is no cluster key", hint="strixd-cli key new makes one")
+        raise Refused(f"{file} is no cluster key", hint=hint)
     return found

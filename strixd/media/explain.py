@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from strixd import kernelpolicy
 from strixd.config import ConfigFile, Node
@@ -12,6 +13,14 @@ from strixd.decode import listed
 _LARGEST = (
     "the largest internal disk of the machine, never the medium nor anything on USB, SD or Thunderbolt; when a second "
     "one has nine tenths of its size or more, the installation stops and names both"
+)
+_MIRRORS = (
+    "the medium where they are on it, and whatever else there is, with Fedora's updates, from its mirrors: that needs "
+    "the internet, unless build says that all is on the medium, which then knows no updates"
+)
+AGAIN: Final = (
+    "when it is installed the machine starts again, from its disk, which is then first in UEFI's order; a firmware "
+    "that prefers the stick all the same erases the disk and installs again, for ever: take the stick out"
 )
 _WIDTH = 100
 
@@ -62,12 +71,13 @@ def _card(node: Node) -> str:
 def _common(file: ConfigFile) -> Iterator[str]:
     install, config = file.config.install, file.config
     yield "no other disk is written to: neither partitioned nor formatted"
-    yield f"Fedora's packages from {install.repository or 'the medium where they are on it, else from the mirrors'}"
+    yield f"Fedora's packages from {install.repository or _MIRRORS}"
     yield f"kernel arguments: {' '.join(kernelpolicy.arguments(config.kernel.policy)) or 'none'}"
     keys = listed([_short(key) for key in install.ssh_keys] or ["nobody: install.ssh-keys is empty"], "and")
     yield f"log-in as root by SSH, without any password: {keys}"
     yield f"time zone {install.time_zone}, keyboard {install.keyboard}; other wired cards ask for an address (DHCP)"
     yield f"strixd, started at boot, with {file.path}; it sets up the link and the firewall"
+    yield AGAIN
     yield f"the image {config.image.reference}, from the medium where it is on it"
 
 

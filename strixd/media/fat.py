@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from strixd.decode import listed
-from strixd.errors import Refused, Rejected
+from strixd.errors import Refused
 from strixd.media import tools
 from strixd.media.contents import Item, blocks, digest
 
@@ -55,11 +55,9 @@ def label(image: Path) -> str:
 
 def hash_of(image: Path, place: str, told: Callable[[int], None]) -> str:
     """SHA-256 of a file on the volume."""
-    process = tools.pipe("mcopy", "-i", image, f"::/{place}", "-")
-    if process.stdout is None:
-        raise Rejected(f"Cannot read {place} from the volume")
-    with process, process.stdout as output:
-        return digest(blocks(output, told))
+    most, what = image.stat().st_size, f"read {place} from the volume"
+    with tools.output("mcopy", "-i", image, f"::/{place}", "-", what=what, most=most) as file:
+        return digest(blocks(file, told))
 
 
 def _folders(items: tuple[Item, ...]) -> tuple[str, ...]:

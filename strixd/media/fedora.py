@@ -11,12 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from strixd.decode import listed
 from strixd.errors import Refused, Rejected
-from strixd.media import grub, iso, tools
+from strixd.media import grub, iso, repodata, tools
+from strixd.media.capability import Package
 from strixd.media.contents import Item
 
 MENUS: Final = ("EFI/BOOT/grub.cfg", "boot/grub2/grub.cfg")
 EFI_MENU: Final = "::/EFI/BOOT/grub.cfg"
+RELEASES: Final = {"43": "3.14", "44": "3.14"}
+"""Those that are installed, and their Python, for which the packages are built."""
+DISCINFO: Final = ".discinfo"
+"""Time, release, architecture: a line each."""
 _KERNEL = ("images/pxeboot/vmlinuz", "images/pxeboot/initrd.img")
 _ESP = "C12A7328-F81F-11D2-BA4B-00A0C93EC93B"
 _PARTITION = re.compile(r"^GPT start and size *: +2 +(\d+) +(\d+)", re.MULTILINE)
@@ -37,9 +43,12 @@ def layout(image: Path) -> Layout:
     files = iso.extents(image)
     if "ks.cfg" in files:
         raise Refused(f"{image} has a kickstart already", hint="--iso takes Fedora's own image")
-    for place in (*MENUS, *_KERNEL):
+    for place in (*MENUS, *_KERNEL, DISCINFO):
         if place not in files:
             raise _other(image, f"no {place} in it")
+    _, release, *_ = f"{iso.read(image, files[DISCINFO][1]).decode(errors='replace')}\n\n".splitlines()
+    if release not in RELEASES:
+        raise _other(image, f"it is of release {release or 'unknown'}")
     menus = {place: iso.read(image, files[place][1]).decode(errors="replace") for place in MENUS}
     for place, text in menus.items():
         if grub.with_kickstart(text) == text:
@@ -54,6 +63,20 @@ def partition(image: Path) -> iso.Extent:
     if found is None:
         raise _other(image, "no EFI system partition behind it")
     return iso.Extent(int(found[1]) * _BLOCK, int(found[2]) * _BLOCK)
+
+
+def packages(image: Path, place: Path) -> tuple[Package, ...]:
+    """What is on a DVD; none on an image that installs from the mirrors. `place`: a folder to be made."""
+    files = iso.extents(image)
+    if repodata.INDEX not in files:
+        return ()
+    (place / repodata.INDEX).parent.mkdir(parents=True)
+    (place / repodata.INDEX).write_bytes(iso.read(image, files[repodata.INDEX][1]))
+    listing = repodata.primary(place)
+    if listing not in files:
+        raise _other(image, f"no {listing} in it")
+    (place / listing).write_bytes(iso.read(image, files[listing][1]))
+    return repodata.packages(place)
 
 
 def efi_menu(image: Path, place: iso.Extent, work: Path) -> tuple[Path, str]:
@@ -99,5 +122,5 @@ def _edited(text: str, place: str) -> str:
 
 
 def _other(image: Path, words: str) -> Refused:
-    hint = "a Server, Everything or netinst image of Fedora 43 or later is meant, not a live image"
-    return Refused(f"{image} is not laid out as Fedora's installation media are: {words}", hint=hint)
+    hint = f"a Server, Everything or netinst image of Fedora {listed(RELEASES)} is meant, not a live image"
+    return Refused(f"{image} is not one of the installation media that are known: {words}", hint=hint)

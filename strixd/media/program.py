@@ -14,7 +14,7 @@ from strixd import __version__
 from strixd.config import ConfigFile, read
 from strixd.errors import Refused, Rejected, StrixdError
 from strixd.media.build import Order, build
-from strixd.media.explain import explain
+from strixd.media.explain import AGAIN, explain
 from strixd.media.progress import Progress
 from strixd.media.render import chosen, kickstart
 from strixd.media.templates import load
@@ -82,8 +82,11 @@ def _build(options: argparse.Namespace) -> None:
         model=options.model,
         key=options.with_cluster_key,
     )
-    build(order, Progress())
+    with Progress() as progress:
+        found = build(order, progress)
+    sys.stdout.write(f"{found.words}\n" + (f"  {found.hint}\n" if found.hint else ""))
     sys.stdout.write(_VALUABLE if order.key else _WAITS)
+    sys.stdout.write(f"{AGAIN[0].upper()}{AGAIN[1:]}.\n")
 
 
 def _file(options: argparse.Namespace) -> ConfigFile:

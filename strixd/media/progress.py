@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TextIO
+from types import TracebackType
+from typing import Self, TextIO
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
@@ -17,17 +18,28 @@ def sized(count: int) -> str:
 
 
 class Progress:
-    """Written to standard error: standard output is for what a command is asked for."""
+    """Written to standard error: standard output is for what a command is asked for. In the end, whatever it is, no
+    line is left half written."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._total, self._done, self._tenths = 0, 0, 0
+        self._written_over = False  # whether the line that the cursor is in may still be
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stream.write(self._cleared())
+        self._stream.flush()
 
     def step(self, text: str, total: int = 0) -> None:
         """A new line; of `total` bytes, when the step is one that takes time."""
         self._total, self._done, self._tenths = total, 0, 0
-        self._stream.write(f"{text}{f' ({sized(total)})' if total else ''}\n")
+        self._stream.write(f"{self._cleared()}{text}{f' ({sized(total)})' if total else ''}\n")
         self._stream.flush()
 
     def more(self, count: int) -> None:
@@ -37,13 +49,20 @@ class Progress:
     def at(self, count: int) -> None:
         """So many of the step's bytes are done. Without a terminal it is told at every tenth of what takes long."""
         self._done = count
-        if not self._total or self._total < 64 << 20:
+        if not self._total or self._total < 64 << 20 or self._tenths == 10:
             return
         tenths = min(10, count * 10 // self._total)
         if self._terminal:
-            end = "\n" if count >= self._total and self._tenths < 10 else ""
+            self._written_over = tenths < 10
+            end = "" if self._written_over else "\n"
             self._stream.write(f"\r  {sized(count)} of {sized(self._total)}\x1b[K{end}")
         elif tenths > self._tenths:
             self._stream.write(f"  {sized(count)} of {sized(self._total)}\n")
         self._tenths = tenths
         self._stream.flush()
+
+    def _cleared(self) -> str:
+        """What takes a line away that would have been written over."""
+        words = "\r\x1b[K" if self._written_over else ""
+        self._written_over = False
+        return words

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
-from xml.etree import ElementTree
 
 from strixd import __version__
-from strixd.errors import Refused, Rejected
-from strixd.media import tools
+from strixd.decode import listed
+from strixd.errors import Refused
+from strixd.media import repodata, tools
+from strixd.media.capability import Package
 from strixd.media.contents import Item, tree
+from strixd.media.fedora import RELEASES
 
 WANTED: Final = ("strixd", "python3-strixd", "strixd-selinux")
 """What a node needs that Fedora does not have."""
-_SPACE = "{http://linux.duke.edu/metadata/common}"
+ABI: Final = "python(abi)"
 
 
 def repository(folder: Path, place: Path) -> Iterator[Item]:
@@ -33,7 +33,9 @@ def repository(folder: Path, place: Path) -> Iterator[Item]:
     # gzip: the one compression that every dnf and every Python reads.
     index = ("--no-database", "--general-compress-type=gz", "--quiet")
     tools.run("createrepo_c", *index, place, what=f"make a repository of {folder}")
-    _complete(folder, _packages(place))
+    found = repodata.packages(place)
+    _complete(folder, _versions(found))
+    _for_this_python(folder, found)
     return tree("strixd/repo", place)
 
 
@@ -48,17 +50,20 @@ def _complete(folder: Path, found: dict[str, set[str]]) -> None:
             raise Refused(words, hint=f"what installs a node and what runs there are of one version; {mend}")
 
 
-def _packages(place: Path) -> dict[str, set[str]]:
-    """Versions by name, as dnf will read them."""
-    repomd = (place / "repodata" / "repomd.xml").read_text()
-    primary = re.search(r'href="(repodata/[^"]*primary\.xml\.gz)"', repomd)
-    if primary is None:
-        raise Rejected(f"Cannot read the repository that createrepo_c made in {place}: it has no primary.xml.gz")
-    with gzip.open(place / primary[1]) as file:
-        packages = ElementTree.parse(file).getroot().iter(f"{_SPACE}package")
-        found: dict[str, set[str]] = {}
-        for package in packages:
-            version = package.find(f"{_SPACE}version")
-            name = package.findtext(f"{_SPACE}name", "")
-            found.setdefault(name, set()).add("" if version is None else version.get("ver", ""))
+def _for_this_python(folder: Path, packages: tuple[Package, ...]) -> None:
+    """What was built on a later Fedora can be installed on none of those that the medium installs."""
+    known = set(RELEASES.values())
+    for package in packages:
+        for each in package.requires:
+            if package.name in WANTED and each.name == ABI and each.flags == "EQ" and each.version not in known:
+                words = f"{folder} has {package.name} for Python {each.version}"
+                hint = f"make rpm on Debian, or on Fedora {listed(RELEASES)}"
+                raise Refused(f"{words}, and Fedora {listed(RELEASES, 'and')} have {listed(known)}", hint=hint)
+
+
+def _versions(packages: tuple[Package, ...]) -> dict[str, set[str]]:
+    """By name."""
+    found: dict[str, set[str]] = {}
+    for package in packages:
+        found.setdefault(package.name, set()).add(package.version)
     return found

@@ -13,8 +13,10 @@ from typing import Final
 
 from strixd.errors import Unavailable
 
-FOLDERS: Final = (Path(__file__).parents[2] / "kickstart", Path("/usr/share/strixd/kickstart"))
-"""In a checkout, and as installed."""
+_CHECKOUT = Path(__file__).parents[2]
+_OWN = (_CHECKOUT / "kickstart",) if (_CHECKOUT / "pyproject.toml").is_file() else ()
+FOLDERS: Final = (*_OWN, Path("/usr/share/strixd/kickstart"))
+"""In a checkout, and as installed, where a folder of that name beside the package would be somebody else's."""
 _PLACE = re.compile("@@([A-Z_]+)@@")
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
@@ -26,6 +29,7 @@ PACKAGES: Final = {
     "implantisomd5": ("isomd5sum", "isomd5sum"),
     "checkisomd5": ("isomd5sum", "isomd5sum"),
     "ksvalidator": ("pykickstart", ""),
+    "zstd": ("zstd", "zstd"),
 }
 """Program: its package in Fedora, in Debian ("": none; pip install pykickstart)."""
 QUICK: Final = 120.0
@@ -53,17 +57,40 @@ def need(programs: Iterable[str]) -> None:
 
 def run(*command: str | Path, what: str, growing: Growing | None = None) -> str:
     """The program's standard output. Raises Rejected, "Cannot `what`: its own words", and TimedOut."""
+    return _outcome([_program(command, what), *map(str, command[1:])], what, growing)
+
+
+@contextmanager
+def output(*command: str | Path, what: str, most: int) -> Iterator[IO[bytes]]:
+    """The program's standard output, to be read while it runs, of at most so many bytes. Raises as run() does, in the
+    end."""
+    program = _program(command, what)
+    patience = QUICK + most / SLOWEST
+    line = [program, *map(str, command[1:])]
+    with _spooled() as words:
+        process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=words)
+        late = threading.Timer(patience, process.kill)
+        late.start()
+        try:
+            assert process.stdout is not None
+            with process.stdout as written:
+                yield written
+            status = process.wait()
+        finally:
+            late.cancel()
+            process.kill()
+            process.wait()
+        if status == -signal.SIGKILL:
+            raise TimedOut(f"Cannot {what}: {command[0]} was not done after {patience:.0f} s")
+        if status != 0:
+            raise Rejected(f"Cannot {what}: {_last_words(words) or f'{command[0]} failed'}")
+
+
+def _program(command: tuple[str | Path, ...], what: str) -> str:
     program = _found(str(command[0]))
     if program is None:
         raise Unavailable(f"Cannot {what}: {command[0]} is not on this machine", hint=_install([str(command[0])]))
-    return _outcome([program, *map(str, command[1:])], what, growing)
-
-
-def pipe(*command: str | Path) -> subprocess.Popen[bytes]:
-    """A program whose output is read while it runs; the caller waits for its end."""
-    program = _found(str(command[0])) or str(command[0])
-    line = [program, *map(str, command[1:])]
-    return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return program
 
 
 def _outcome(line: list[str], what: str, growing: Growing | None) -> str:

@@ -10,7 +10,7 @@ from strixd.errors import Rejected
 from strixd.media import fat, fedora, grub, iso, tools
 from strixd.media.contents import blocks, digest
 
-FEDORAS: Final = ("F43", "F44")
+FEDORAS: Final = tuple(f"F{release}" for release in fedora.RELEASES)
 Told = Callable[[int], None]
 
 

@@ -20,7 +20,7 @@ SPARE = 64 << 20
 def draft(out: Path) -> Iterator[Path]:
     """A folder on the same disk, gone however this ends; raises Refused when `out` is there already."""
     if out.exists() or out.is_symlink():
-        raise Refused(f"{out} is there already", hint=f"rm {out}, or another name after --out")
+        raise _there(out)
     try:
         folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     except PermissionError as error:
@@ -44,8 +44,20 @@ def room(folder: Path, size: int) -> None:
 
 
 def settle(made: Path, out: Path, mode: int) -> None:
-    """From the draft to its place, on disk before it has its name."""
+    """From the draft to its place, on disk before it has its name. Raises Refused when something came there meanwhile,
+    which a link does not replace. Where there are no links (FAT), only what came in the last moment is replaced."""
     made.chmod(mode)
     with made.open("rb") as file:
         os.fsync(file.fileno())
-    made.rename(out)
+    try:
+        os.link(made, out)
+    except FileExistsError:
+        raise _there(out) from None
+    except OSError:
+        if out.exists():
+            raise _there(out) from None
+        made.rename(out)
+
+
+def _there(out: Path) -> Refused:
+    return Refused(f"{out} is there already", hint=f"rm {out}, or another name after --out")

@@ -26,7 +26,7 @@ from tests.media.pieces import medium
 pytestmark = pytest.mark.lab
 
 SECRET = secrets.token_hex(32)
-LOG = "root/anaconda-ks.cfg"
+LOG = "var/log/anaconda/journal.log"
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +51,10 @@ def after_the_packages(host: Host, kickstart: str, held: Path) -> None:
     (seen / "run/install/repo").symlink_to(held)
     brought = run_script(script(kickstart, "%post --nochroot"), seen, host.seat.root)
     assert brought.returncode == 0, brought.stderr
-    (host.seat.root / LOG).write_text(f"# {SECRET}\n")
     run(["chroot", host.seat.root, "bash", "-c", script(kickstart, "%post --interpreter")])
+    log = host.seat.root / LOG  # Anaconda's last act
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(f"# {SECRET}\n")
 
 
 @pytest.fixture(autouse=True)

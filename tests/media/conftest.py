@@ -15,7 +15,7 @@ from tests.media import pieces
 from tests.media.lab import TOOLS, Parts, cluster, stand_in
 from tests.media.pieces import REFERENCE, SECRET
 
-PROGRAMS = ("xorriso", "mcopy", "mkfs.vfat", "createrepo_c", "implantisomd5", "rpmbuild", "ksvalidator")
+PROGRAMS = ("xorriso", "mcopy", "mkfs.vfat", "createrepo_c", "zstd", "implantisomd5", "rpmbuild", "ksvalidator")
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from pykickstart.parser import KickstartParser
+from pykickstart.version import makeVersion
+
 from strixd import config
 from strixd.config import ConfigFile
 from strixd.media.render import chosen, kickstart
@@ -44,6 +47,13 @@ def parsed(text: str) -> ConfigFile:
 def rendered(text: str, node: str | None = None) -> str:
     file = parsed(text)
     return kickstart(file, chosen(file, node), load())
+
+
+def read(text: str, version: str) -> KickstartParser:
+    """As ksvalidator does; raises KickstartError."""
+    parser = KickstartParser(makeVersion(version), errorsAreFatal=True, followIncludes=False)
+    parser.readKickstartFromString(text)
+    return parser
 
 
 def script(rendered: str, kind: str) -> str:

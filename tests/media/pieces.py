@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import shutil
 import subprocess
 import tarfile
 from collections.abc import Mapping
@@ -58,16 +59,28 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
-def fedora(folder: Path, *, menu: str = MENU, without: str = "", real: Mapping[str, Path] | None = None) -> Path:
+def fedora(
+    folder: Path,
+    *,
+    menu: str = MENU,
+    without: str = "",
+    real: Mapping[str, Path] | None = None,
+    packages: Path | None = None,
+) -> Path:
     """An image; `without` names a file that is not in it, or "esp" for the EFI system partition. `real`: files instead
-    of those that only have their names, for an image that boots; "mbr" is what stands before the image."""
+    of those that only have their names, for an image that boots; "mbr" is what stands before the image. `packages`: a
+    folder of RPMs, for an image that has them: a DVD."""
     tree, efi, out = folder / "tree", folder / "efi.img", folder / "Fedora.iso"
     files = {name: text.encode() for name, text in _dummies(menu).items() if name != without}
     files |= {name: file.read_bytes() for name, file in (real or {}).items()}
+    folder.mkdir(exist_ok=True)
     (folder / "mbr").write_bytes(files.pop("mbr"))
     for name, content in files.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_bytes(content)
+    if packages:
+        shutil.copytree(packages, tree / "Packages")
+        run("createrepo_c", "--no-database", "--general-compress-type=xz", tree)
     run("mkfs.vfat", "-C", "-n", "ANACONDA", efi, "8192" if real else "1024")
     run("mcopy", "-s", "-i", efi, tree / "EFI", "::/")
     appended = ("-appended_part_as_gpt", "-append_partition", "2", ESP, efi, "-iso_mbr_part_type", EBD)
@@ -101,17 +114,18 @@ Release: 1
 Summary: Stands for one of strixd's packages
 License: Apache-2.0
 BuildArch: noarch
+{more}
 %description
 As above.
 %files
 """
 
 
-def rpm(folder: Path, name: str, version: str) -> Path:
-    """A package without files, into this folder."""
+def rpm(folder: Path, name: str, version: str, *more: str) -> Path:
+    """A package without files, into this folder; `more`: lines of its spec, such as Requires."""
     spec = folder / f"{name}.spec"
     folder.mkdir(exist_ok=True)
-    spec.write_text(SPEC.format(name=name, version=version))
+    spec.write_text(SPEC.format(name=name, version=version, more="\n".join(more)))
     defined = {"_topdir": folder / "top", "_rpmdir": folder, "_rpmfilename": "%{NAME}-%{VERSION}.rpm"}
     words = [word for key, value in defined.items() for word in ("--define", f"{key} {value}")]
     run("rpmbuild", "-bb", "--quiet", *words, spec)

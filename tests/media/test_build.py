@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import bz2
+import contextlib
 import hashlib
+import re
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from strixd import __version__
 from strixd.media import grub
+from strixd.media.rpms import WANTED
 from tests.media.lab import Parts, rendered
 from tests.media.pieces import LABEL, MENU, NAME, SECRET, run
 
@@ -34,6 +39,7 @@ def test_a_volume_for_the_installer(parts: Parts, out: Path, elsewhere: Path) ->
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1].startswith(f"{out} is ready: ")
     assert "strixd-cli key import" in done.stdout
+    assert "installs again, for ever: take the stick out" in done.stdout
     assert run("blkid", "-p", "-o", "value", "-s", "LABEL", out) == "OEMDRV\n"
     found = extracted(out, elsewhere / "x")
     assert {NAME, "strixd/image/image.tar", "strixd/repo/repodata/repomd.xml", "ks.cfg"} <= good(found)
@@ -50,6 +56,29 @@ def test_a_volume_that_stays_writable(parts: Parts, out: Path, quick: str) -> No
     assert run("blkid", "-p", "-o", "value", "-s", "LABEL", volume) == "OEMDRV\n"
     assert run("mtype", "-i", volume, "::/ks.cfg") == rendered(parts.cluster.read_text(), "halo2")
     assert f"strixd-{__version__}.rpm" in run("mdir", "-b", "-i", volume, "::/strixd/repo")
+
+
+@pytest.mark.parametrize("name", ["medium.iso", "medium.img"])
+def test_the_repository_on_a_medium_is_one(parts: Parts, out: Path, elsewhere: Path, quick: str, name: str) -> None:
+    """To createrepo_c's own reader, and rpm's: all that is listed is there, byte for byte, and nothing else."""
+    medium = out.with_name(name)
+    done = parts.build(medium, "--rpms", parts.rpms, PATH=quick)
+    assert done.returncode == 0, done.stderr
+    repo = elsewhere / "repo"
+    if name.endswith(".iso"):
+        run("xorriso", "-osirrox", "on", "-indev", medium, "-extract", "/strixd/repo", repo)
+    else:
+        run("mcopy", "-s", "-n", "-i", medium, "::/strixd/repo", elsewhere)
+    run("mergerepo_c", "--database", "--compress-type=bz2", "-r", f"file://{repo}", "-o", elsewhere / "read")
+    (packed,) = (elsewhere / "read/repodata").glob("*primary.sqlite.bz2")
+    (elsewhere / "primary.sqlite").write_bytes(bz2.decompress(packed.read_bytes()))
+    with contextlib.closing(sqlite3.connect(elsewhere / "primary.sqlite")) as read:
+        rows = read.execute("select location_href, pkgId, name, version from packages").fetchall()
+    assert {href for href, *_ in rows} == {each.name for each in repo.glob("*.rpm")}
+    for href, digest, *named in rows:
+        assert hashlib.sha256((repo / href).read_bytes()).hexdigest() == digest
+        assert run("rpm", "-qp", "--qf", "%{NAME} %{VERSION}", repo / href).split() == named
+    assert {named for _, _, named, _ in rows} == set(WANTED)
 
 
 def test_a_fedora_image_that_installs_by_itself(parts: Parts, out: Path, elsewhere: Path) -> None:
@@ -87,6 +116,25 @@ def test_the_key_only_when_asked_for(parts: Parts, out: Path, quick: str) -> Non
     done = parts.build(out, "--rpms", parts.rpms, "--with-cluster-key", parts.key.with_name("bad.key"))
     assert (done.returncode, "is no cluster key" in done.stderr) == (2, True)
     assert SECRET[:20] not in done.stderr
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["no-file", "no-key"])
+def test_where_there_is_no_key_the_hint_makes_one(
+    parts: Parts, out: Path, elsewhere: Path, quick: str, there: bool
+) -> None:
+    """On an administrator's machine, which has no strixd-cli."""
+    key = elsewhere / "cluster.key"
+    if there:
+        key.write_text("none\n")
+    words = ("--rpms", parts.rpms, "--with-cluster-key", key)
+    done = parts.build(out, *words, PATH=quick)
+    assert (done.returncode, str(key) in done.stderr.splitlines()[-2]) == (2, True)
+    told = re.match(r"  (\(.*\)) makes one", done.stderr.splitlines()[-1])
+    assert told
+    run("bash", "-c", f"cd {elsewhere} && {told[1]}")
+    assert key.stat().st_mode & 0o777 == (0o644 if there else 0o600)
+    done = parts.build(out, *words, PATH=quick)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tests.media.lab import (
     cluster,
     disk,
     machine,
+    read,
     rendered,
     run_script,
     script,
@@ -42,6 +43,11 @@ def chosen_disk(root: Path) -> str:
     return next(line for line in include(root) if line.startswith("ignoredisk")).partition("=")[2]
 
 
+MIRROR = "https://mirrors.fedoraproject.org/metalink"
+RELEASE = f'--metalink="{MIRROR}?repo=fedora-$releasever&arch=$basearch"'
+UPDATES = f'--metalink="{MIRROR}?repo=updates-released-f$releasever&arch=$basearch"'
+
+
 @pytest.mark.parametrize("text", [BY_MAC, BY_SERIAL], ids=["mac", "serial"])
 def test_a_known_machine(tmp_path: Path, text: str) -> None:
     done = picked(machine(tmp_path), text)
@@ -52,7 +58,8 @@ def test_a_known_machine(tmp_path: Path, text: str) -> None:
         "network --device=9c:bf:0d:00:00:01 --bootproto=dhcp --onboot=yes --activate",
         "network --device=b4:96:91:00:00:01 --bootproto=static --ip=192.168.100.1 --netmask=255.255.255.0 "
         "--nodefroute --noipv6 --onboot=yes --no-activate",
-        'url --metalink="https://mirrors.fedoraproject.org/metalink?repo=fedora-$releasever&arch=$basearch"',
+        f"url {RELEASE}",
+        f"repo --name=mirrors-updates {UPDATES}",
         "ignoredisk --only-use=nvme0n1",
         "clearpart --all --drives=nvme0n1 --initlabel --disklabel=gpt",
     ]
@@ -97,6 +104,31 @@ def test_it_stops_before_anything_is_touched(
 def test_the_reason_is_on_the_console(tmp_path: Path) -> None:
     done = picked(machine(tmp_path, *FOREIGN, "dev/console: was here"), BY_MAC)
     assert (tmp_path / "dev/console").read_text() == done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (FOREIGN, "is not in cluster.toml: its MACs are 9c:bf:0d:00:00:01 02:00:00:00:00:99"),
+        ((SECOND,), "two disks could be meant"),
+        (("- tmp",), "of %pre failed"),
+    ],
+    ids=["foreign", "two-disks", "unexpected"],
+)
+def test_in_the_installer_the_reason_gets_a_screen_of_its_own_and_stays(
+    tmp_path: Path, changes: tuple[str, ...], words: str
+) -> None:
+    """Whatever happens to the console; and there is no second try."""
+    for name in ("chvt", "sleep"):
+        stand_in(tmp_path / "bin", name, f'echo "{name} $*" >> {tmp_path}/called; exit 1')
+    root = machine(tmp_path / "root", *changes, "run/anaconda/", "dev/tty9: was here")
+    done = picked(root, BY_MAC, PATH=f"{tmp_path / 'bin'}:{TOOLS['PATH']}")
+    assert done.returncode == 1
+    cleared, screen = (root / "dev/tty9").read_text().split("\x1b[2J\x1b[H")
+    assert (cleared, screen[: len(STOPS)]) == ("", STOPS)
+    assert words in screen
+    assert "switch the machine off" in screen
+    assert (tmp_path / "called").read_text().startswith("chvt 9\nsleep infinity\n")
 
 
 THUNDERBOLT = disk("nvme2n1", 7000, where="pci0000:00/0000:06:00.0/0000:60:00.0")
@@ -186,10 +218,29 @@ def test_the_repository_is_brought_to_memory(tmp_path: Path, place: str) -> None
     assert ("url --url=file:///run/install/repo" in include(root)) == (place == "embedded")
 
 
-def test_a_repository_of_ones_own(tmp_path: Path) -> None:
-    text = cluster(more='repository = "https://mirror.example/fedora/$releasever/os/"')
-    assert picked(machine(tmp_path), text).returncode == 0
-    assert 'url --url="https://mirror.example/fedora/$releasever/os/"' in include(tmp_path)
+DVD = "run/install/repo/repodata/repomd.xml: <repomd/>"
+ALL_OF_IT = "run/install/repo/strixd/complete: all is here"
+OWN = cluster(more='repository = "https://mirror.example/fedora/$releasever/os/"')
+FROM_DVD, FROM_OWN = "url --url=file:///run/install/repo", 'url --url="https://mirror.example/fedora/$releasever/os/"'
+FROM_UPDATES = f"repo --name=mirrors-updates {UPDATES}"
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "wanted"),
+    [
+        (BY_MAC, (), [f"url {RELEASE}", FROM_UPDATES]),
+        (BY_MAC, (DVD,), [FROM_DVD, f"repo --name=mirrors-release {RELEASE}", FROM_UPDATES]),
+        (BY_MAC, (DVD, ALL_OF_IT), [FROM_DVD]),
+        (BY_MAC, (ALL_OF_IT,), [f"url {RELEASE}", FROM_UPDATES]),
+        (OWN, (), [FROM_OWN]),
+        (OWN, (DVD,), [FROM_OWN]),
+    ],
+    ids=["mirrors", "dvd", "dvd-with-all", "no-dvd-though", "own", "own-beside-a-dvd"],
+)
+def test_where_packages_come_from(tmp_path: Path, text: str, changes: tuple[str, ...], wanted: list[str]) -> None:
+    assert picked(machine(tmp_path, *changes), text).returncode == 0
+    assert [line for line in include(tmp_path) if line.startswith(("url ", "repo "))] == wanted
+    read(rendered(text).replace("%include /tmp/strixd-node.ks", "\n".join(include(tmp_path))), "F44")
 
 
 def test_an_unexpected_failure_stops_too(tmp_path: Path) -> None:

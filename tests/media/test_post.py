@@ -86,15 +86,3 @@ def test_a_node_is_left_with_its_file_and_with_strixd_enabled(tmp_path: Path) ->
     labelled = (tmp_path / "labelled").read_text().replace(str(tmp_path / "new"), "")
     assert labelled.splitlines() == ["-RF /etc/strixd", "-RF /var/lib/strixd"]
     assert (tmp_path / "new/var/lib/strixd/install").stat().st_mode & 0o777 == 0o700
-
-
-def test_a_log_that_has_the_key_goes(tmp_path: Path) -> None:
-    new = medium(tmp_path / "new", {})
-    logs = {"var/log/anaconda/a b.log": f"x {SECRET} y", "root/anaconda-ks.cfg": SECRET, "var/log/good.log": "nothing"}
-    for name, text in (logs | {"etc/strixd/cluster.key": f"{SECRET}\n", "root/original-ks.cfg": "text"}).items():
-        (new / name).parent.mkdir(parents=True, exist_ok=True)
-        (new / name).write_text(text)
-    assert settled(tmp_path, cluster()).returncode == 0
-    assert {name for name in logs if (new / name).exists()} == {"var/log/good.log"}
-    assert not (new / "root/original-ks.cfg").exists()
-    assert (new / "etc/strixd/cluster.key").exists()

@@ -62,7 +62,8 @@ def test_nobody_reads(file: Path) -> None:
     assert done.stderr == ""
 
 
-def test_it_needs_nothing_of_the_daemon(file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("installed", [False, True], ids=["checkout", "installed"])
+def test_it_needs_nothing_of_the_daemon(file: Path, tmp_path: Path, installed: bool) -> None:
     """A folder with the files of its package alone, and a Python without the virtual environment's libraries."""
     for name in PACKAGE:
         place = tmp_path / "site" / "strixd" / name
@@ -70,13 +71,17 @@ def test_it_needs_nothing_of_the_daemon(file: Path, tmp_path: Path) -> None:
         copy = shutil.copytree if (ROOT / "strixd" / name).is_dir() else shutil.copy
         copy(ROOT / "strixd" / name, place)
     shutil.copytree(ROOT / "kickstart", tmp_path / "site" / "kickstart")
+    if not installed:
+        (tmp_path / "site" / "pyproject.toml").touch()
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); from strixd.media import main; sys.exit(main())"
     )
     line = [sys.executable, "-I", "-S", "-c", program, "kickstart", "--all", "--cluster", str(file)]
     done = subprocess.run(line, cwd="/", env=os.environ | TOOLS, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == rendered(cluster())
+    if installed:  # a folder of that name beside the package is anybody's
+        assert (done.returncode, "/usr/share/strixd/kickstart is not there" in done.stderr) == (69, True)
+    else:
+        assert (done.returncode, done.stderr, done.stdout) == (0, "", rendered(cluster()))
 
 
 def test_the_templates_are_named_when_they_are_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

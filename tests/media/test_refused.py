@@ -14,15 +14,24 @@ import pytest
 
 from strixd import __version__
 from strixd.media import main
+from strixd.media.rpms import WANTED
 from tests.media import pieces
 from tests.media.lab import ROOT, TOOLS, Parts, cluster, media, stand_in
 from tests.media.pieces import NAME, run
 
+STRIXDS = tuple((name, __version__) for name in WANTED)
 
-def other_rpms(folder: Path, *packages: tuple[str, str]) -> Path:
+
+def other_rpms(folder: Path, *packages: tuple[str, str], more: str = "") -> Path:
+    """`more`: a line of each spec."""
     for name, version in packages:
-        pieces.rpm(folder / "other", name, version)
+        pieces.rpm(folder / "other", name, version, more)
     return folder / "other"
+
+
+def of_release(folder: Path, told: str) -> Path:
+    (folder / "discinfo").write_text(told)
+    return pieces.fedora(folder, real={".discinfo": folder / "discinfo"})
 
 
 BAD: dict[str, tuple[Callable[[Parts, Path], list[str | Path]], str]] = {
@@ -34,6 +43,14 @@ BAD: dict[str, tuple[Callable[[Parts, Path], list[str | Path]], str]] = {
     ),
     "no-esp": (lambda _, tmp: ["--iso", pieces.fedora(tmp, without="esp")], "no EFI system partition"),
     "other-menu": (lambda _, tmp: ["--iso", pieces.fedora(tmp, menu="boot\n")], "nothing in its EFI/BOOT/grub.cfg"),
+    "older-fedora": (lambda _, tmp: ["--iso", of_release(tmp, "0\n42\n")], "it is of release 42"),
+    "newer-fedora": (lambda _, tmp: ["--iso", of_release(tmp, "0\n45\n")], "it is of release 45"),
+    "no-release": (lambda _, tmp: ["--iso", of_release(tmp, "0")], "it is of release unknown"),
+    "no-discinfo": (lambda _, tmp: ["--iso", pieces.fedora(tmp, without=".discinfo")], "no .discinfo in it"),
+    "other-python": (
+        lambda _, tmp: ["--rpms", other_rpms(tmp, *STRIXDS, more="Requires: python(abi) = 3.15")],
+        "has python3-strixd for Python 3.15, and Fedora 43 and 44 have 3.14",
+    ),
     "no-rpms": (lambda _, tmp: ["--rpms", tmp / "away"], "no such folder"),
     "not-strixd": (lambda _, tmp: ["--rpms", other_rpms(tmp, ("other", "1"))], "strixd is not among them"),
     "half-of-it": (
@@ -100,6 +117,16 @@ def test_without_packages_there_must_be_a_repository(parts: Parts, out: Path, el
     file = elsewhere / "cluster.toml"
     file.write_text(cluster(more='repository = "https://mirror.example/strixd/"'))
     assert media("build", "--cluster", file, "--out", out, PATH=quick).returncode == 0
+
+
+def test_an_archive_cannot_be_what_a_digest_asks_for(parts: Parts, out: Path, elsewhere: Path) -> None:
+    reference = f"{pieces.REFERENCE}@sha256:{'0' * 64}"
+    file = elsewhere / "cluster.toml"
+    file.write_text(cluster(more=f'[image]\nreference = "{reference}"'))
+    archive = pieces.archive(elsewhere / "image.tar", reference)
+    done = media("build", "--cluster", file, "--out", out, "--rpms", parts.rpms, "--image", archive)
+    assert (done.returncode, "an archive has another digest" in done.stderr) == (2, True)
+    assert f'reference = "{pieces.REFERENCE}" in [image]' in done.stderr
 
 
 def test_a_file_with_mistakes_is_named_as_everywhere(parts: Parts, out: Path, elsewhere: Path) -> None:

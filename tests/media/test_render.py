@@ -6,26 +6,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pykickstart.parser import KickstartParser
-from pykickstart.version import makeVersion
 
 from strixd.errors import ConfigError, Refused
 from strixd.media.explain import explain
 from strixd.media.render import chosen
-from tests.media.lab import BIN, KEY, cluster, machine, parsed, rendered, run_script, script
+from tests.media.lab import BIN, KEY, cluster, machine, parsed, read, rendered, run_script, script
 
 CLUSTERS = {
     "roce": {"kind": "roce", "card": "mac"},
     "thunderbolt": {"kind": "thunderbolt", "card": "driver"},
     "ethernet": {"kind": "ethernet", "card": "interface"},
 }
-
-
-def read(text: str, version: str) -> KickstartParser:
-    """As ksvalidator does; raises KickstartError."""
-    parser = KickstartParser(makeVersion(version), errorsAreFatal=True, followIncludes=False)
-    parser.readKickstartFromString(text)
-    return parser
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 8])
@@ -42,7 +33,11 @@ def test_fedora_reads_it_with_what_pre_writes(tmp_path: Path, fabric: str, nodes
         assert handler.bootloader.appendLine.split()[0] == "iommu=pt"
         assert handler.network.hostname == "halo1"
         assert [(key.username, key.key) for key in handler.sshkey.sshUserList] == [("root", KEY)]
-        assert {"strixd", "strixd-selinux", "podman"} <= set(handler.packages.packageList)
+        assert {"strixd", "strixd-selinux", "podman", "chrony"} <= set(handler.packages.packageList)
+        assert not handler.packages.excludeDocs  # the manuals are for the nodes
+        # The time comes from where Fedora's chrony gets it: nothing here turns that off or puts others in its place.
+        assert "chronyd" in handler.services.enabled
+        assert (handler.timezone.isUtc, handler.timezone.nontp, handler.timesource.timesource_list) == (True, False, [])
 
 
 @pytest.mark.parametrize("card", ["mac", "interface", "driver"])
@@ -103,7 +98,16 @@ def test_the_same_file_gives_the_same_text() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (cluster(), ["halo1 (head)", "a card with MAC b4:96:91:00:00:02", "the largest internal disk", "names both"]),
+        (
+            cluster(),
+            [
+                "halo1 (head)",
+                "a card with MAC b4:96:91:00:00:02",
+                "the largest internal disk",
+                "names both",
+                "again, for ever: take the stick out",
+            ],
+        ),
         (cluster(card="interface"), ['the serial number "PF1"', "192.168.100.2/24 on the interface enp194s0np0"]),
         (cluster(card="driver"), ["the card of driver thunderbolt-net", "me@laptop", "ttm.pages_limit=32505856"]),
         (

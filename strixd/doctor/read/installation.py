@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from strixd import firstboot
@@ -27,14 +26,14 @@ from strixd.doctor.read.programs import output, said
 from strixd.errors import Unavailable
 from strixd.host.bootfiles import is_rescue
 from strixd.host.files import read_text
+from strixd.leavings import SETTINGS, look, there
 
 PACKAGES = ("strixd", "python3-strixd", "strixd-selinux")
 UNITS = ("strixd.socket", "strixd.service")
-SETTINGS, STATE = "/etc/strixd", "/var/lib/strixd"
+STATE = "/var/lib/strixd"
 LABELLED = (SETTINGS, STATE, "/usr/bin/strixd-cli", "/usr/lib/systemd/system/strixd.service", "/root/.ssh")
 PASSED = (f"{STATE}/cache", f"{STATE}/tmp")
 """The containers' own, whose files have the labels of containers, and are many."""
-LEFT = ("/root/anaconda-ks.cfg", "/root/original-ks.cfg", "/var/log/anaconda", "/var/log/strixd-settle.log")
 KEYS = "/root/.ssh/authorized_keys"
 _ZONES = "zoneinfo/"
 _TOLD = re.compile(r'^(\w+)="?([^"\n]*)"?$', re.M)
@@ -57,8 +56,8 @@ def labels(scene: Scene, own: Own, policy: Policy) -> Labels:
     """By the policy's own list. Labels that an administrator may choose freely are left out by restorecon itself."""
     if policy.enforcing is None:
         return Labels(())
-    places = [each for each in dict.fromkeys((*LABELLED, own.config.model.folder)) if _there(scene.path(each))]
-    passed = [word for each in PASSED if _there(scene.path(each)) for word in ("-e", each)]
+    places = [each for each in dict.fromkeys((*LABELLED, own.config.model.folder)) if there(scene.path(each))]
+    passed = [word for each in PASSED if there(scene.path(each)) for word in ("-e", each)]
     return Labels(tuple(output("restorecon", "-nRv", *passed, *places).splitlines()))
 
 
@@ -87,43 +86,16 @@ def boot_tool() -> BootTool:
 
 def first_boot(scene: Scene) -> FirstBoot:
     called = scene.path(str(firstboot.CALLED))
-    if not _there(called):
+    if not there(called):
         return FirstBoot(None)
     words = read_text(str(scene.path(str(firstboot.MOTD)))) or ""
-    return FirstBoot(words.strip(), _there(called / "image.tar"))
+    return FirstBoot(words.strip(), there(called / "image.tar"))
 
 
 def leavings(scene: Scene) -> Leavings:
-    """Raises PermissionError but for root: what may not be read may hold anything."""
-    secrets = [word for path in _secret_files(scene) for word in path.read_bytes().split()]
-    found = {path: path.read_bytes() for place in LEFT for path in _files(scene.path(place))}
-    holding = (path for path, content in found.items() if any(secret in content for secret in secrets))
-    return Leavings(len(found), tuple(f"/{path.relative_to(scene.root)}" for path in holding))
-
-
-def _secret_files(scene: Scene) -> Iterator[Path]:
-    folder = scene.path(SETTINGS)
-    yield from (*sorted(folder.glob("*key")), *sorted(folder.glob("*token")))
-
-
-def _files(place: Path) -> Iterator[Path]:
-    """Not by a glob, which passes over what may not be read."""
-    if not _there(place):
-        return
-    if not place.is_dir():
-        yield place
-        return
-    for each in sorted(place.iterdir()):
-        yield from _files(each) if not each.is_symlink() else ()
-
-
-def _there(path: Path) -> bool:
-    """Raises PermissionError, which Path.exists of later Pythons takes for a no."""
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True
+    """Raises PermissionError but for root."""
+    found = look(scene.root)
+    return Leavings(found.read, tuple(f"/{path.relative_to(scene.root)}" for path in found.secret))
 
 
 def zone(scene: Scene) -> Zone:
@@ -139,7 +111,7 @@ def zone(scene: Scene) -> Zone:
 
 def authorized(scene: Scene) -> Authorized:
     path = scene.path(KEYS)
-    lines = path.read_text(errors="replace").splitlines() if _there(path) else []
+    lines = path.read_text(errors="replace").splitlines() if there(path) else []
     return Authorized(tuple(line for line in lines if not line.startswith("#")))
 
 
