@@ -7,7 +7,6 @@ ends when the node is ready, and then never runs again: the folder that calls fo
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -21,13 +20,8 @@ from strixd.errors import StrixdError
 CALLED: Final = Path("/var/lib/strixd/install")
 """Made by the installation (kickstart/settle.sh); the unit looks for it."""
 MOTD: Final = Path("/run/motd.d/60-strixd-firstboot")
-LOAD: Final = "strixd-load.service"
-"""Brings the image that came with the medium, CALLED/image.tar, and removes that; strixd starts after it."""
 PACE: Final = 5.0
 """Seconds between two looks."""
-PATIENCE: Final = 15.0
-"""Seconds for strixd's answer: its socket is there before it."""
-_ASK = 5.0  # seconds for systemd's
 _OK = ("ok", "reboot", "ineffective")  # none of these keeps a model from answering
 
 
@@ -49,7 +43,7 @@ def said(status: dict[str, Any]) -> str:
 def main(address: str = ADDRESS, called: Path = CALLED, motd: Path = MOTD) -> int:
     before = ""
     while True:
-        ready, words = (False, loads) if (loads := _loads(called / "image.tar")) else _look(address)
+        ready, words = _look(address)
         if words != before:
             sys.stdout.write(f"strixd: {words}\n")
             sys.stdout.flush()
@@ -62,23 +56,9 @@ def main(address: str = ADDRESS, called: Path = CALLED, motd: Path = MOTD) -> in
         time.sleep(PACE)
 
 
-def _loads(archive: Path) -> str:
-    """What is told while it is loaded, "" otherwise: one that failed leaves the archive, and strixd pulls the image."""
-    try:
-        size = archive.stat().st_size
-        done = subprocess.run(
-            ("systemctl", "show", "-P", "ActiveState", LOAD), capture_output=True, text=True, timeout=_ASK, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    if done.stdout.strip() != "activating":
-        return ""
-    return f"the image that came with the medium is being loaded ({size / (1 << 30):.1f} GiB); strixd starts after that"
-
-
 def _look(address: str) -> tuple[bool, str]:
     try:
-        status = client.call(address, "Status", patience=PATIENCE)["status"]
+        status = client.call(address, "Status")["status"]
     except StrixdError as error:
         return False, f"strixd does not answer yet: {error}"
     assert isinstance(status, dict)
