@@ -20,6 +20,8 @@ from strixd.errors import StrixdError
 CALLED: Final = Path("/var/lib/strixd/install")
 """Made by the installation (kickstart/settle.sh); the unit looks for it."""
 MOTD: Final = Path("/run/motd.d/60-strixd-firstboot")
+LOADING: Final = Path("/run/strixd-load")
+"""There while strixd-load.service is at work, for which strixd waits."""
 PACE: Final = 5.0
 """Seconds between two looks."""
 _OK = ("ok", "reboot", "ineffective")  # none of these keeps a model from answering
@@ -40,10 +42,10 @@ def said(status: dict[str, Any]) -> str:
     return printable(f"{node} is installed; {first['name']} is {first['condition']}: {first['why']}{hint}")
 
 
-def main(address: str = ADDRESS, called: Path = CALLED, motd: Path = MOTD) -> int:
+def main(address: str = ADDRESS, called: Path = CALLED, motd: Path = MOTD, loading: Path = LOADING) -> int:
     before = ""
     while True:
-        ready, words = _look(address)
+        ready, words = _look(address, loading)
         if words != before:
             sys.stdout.write(f"strixd: {words}\n")
             sys.stdout.flush()
@@ -56,7 +58,10 @@ def main(address: str = ADDRESS, called: Path = CALLED, motd: Path = MOTD) -> in
         time.sleep(PACE)
 
 
-def _look(address: str) -> tuple[bool, str]:
+def _look(address: str, loading: Path) -> tuple[bool, str]:
+    if loading.exists():  # the question would hang until strixd starts
+        words = "this host is installed; the container image that came with the medium is being loaded"
+        return False, f"{words}; systemctl status strixd-load says since when"
     try:
         status = client.call(address, "Status")["status"]
     except StrixdError as error:
