@@ -28,6 +28,7 @@ NEEDED = {
     "mkfs.vfat": ("dosfstools", "dosfstools"),
     "createrepo_c": ("createrepo-c", "createrepo_c"),
     "implantisomd5": ("isomd5sum", "isomd5sum"),
+    "zstd": ("zstd", "zstd"),
     "rpmbuild": ("rpm", "rpm-build"),
     # On Fedora the spec says what else packages are built with: _asked_by_the_spec().
     "checkmodule": ("checkpolicy", ""),

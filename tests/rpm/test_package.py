@@ -47,6 +47,7 @@ REQUIRES = {
         "python(abi) = 3.14",
         f"python3-strixd {ITSELF}",
         "xorriso",
+        "zstd",
     },
     "strixd-selinux": {
         "/bin/sh",
