@@ -5,6 +5,7 @@ Read from sysfs anew each time, by whole names: devices and indices move.
 
 from __future__ import annotations
 
+import array
 import contextlib
 import fcntl
 import ipaddress
@@ -16,18 +17,25 @@ from typing import Any
 
 SYS = Path("/sys")
 ROCE = "RoCE v2"
-_SIOCGIFADDR = 0x8915  # linux/sockios.h
+_SIOCGIFCONF = 0x8912  # linux/sockios.h
+_IFREQ = 40  # bytes of struct ifreq: a label of 16, then a struct sockaddr_in
+_MOST = 1000  # addresses of a host
 
 
 def interface(address: str) -> str:
-    """The one whose first IPv4 address this is, "" for none."""
+    """The one that has this IPv4 address, as its first or as another; "" for none."""
+    return next((name for name, one in _addresses() if one == address), "")
+
+
+def _addresses() -> Iterator[tuple[str, str]]:
+    """All IPv4 addresses, each with its interface. A label is the interface's name, or that and a colon and more."""
+    room = array.array("B", bytes(_MOST * _IFREQ))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_one:
-        for _, name in socket.if_nameindex():
-            with contextlib.suppress(OSError):  # it has none, or has gone
-                told = fcntl.ioctl(any_one, _SIOCGIFADDR, struct.pack("256s", name.encode()))
-                if socket.inet_ntoa(told[20:24]) == address:
-                    return name
-    return ""
+        told = fcntl.ioctl(any_one, _SIOCGIFCONF, struct.pack("iP", len(room), room.buffer_info()[0]))
+    (size, _) = struct.unpack("iP", told)
+    for at in range(0, size, _IFREQ):
+        label = room[at : at + 16].tobytes().partition(b"\0")[0].decode()
+        yield label.partition(":")[0], socket.inet_ntoa(room[at + 20 : at + 24].tobytes())
 
 
 def driver(name: str, sys: Path = SYS) -> str:
