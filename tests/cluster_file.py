@@ -20,7 +20,10 @@ def cluster_file(
     card: str = 'interface = "enp194s0np0"',
 ) -> str:
     """halo1, the head, and its workers. `more`: what else [cluster] says, and further sections; `card`: the
-    line that names the fabric's."""
+    line that names the fabric's, with {number} for the node's."""
     roles = ("head", *["worker"] * (count - 1))
-    nodes = (_NODE.format(number=number, role=role, prefix=prefix, card=card) for number, role in enumerate(roles, 1))
+    nodes = (
+        _NODE.format(number=number, role=role, prefix=prefix, card=card.format(number=number))
+        for number, role in enumerate(roles, 1)
+    )
     return f'[cluster]\nname = "{name}"\n{more}\n{"".join(nodes)}'
