@@ -46,7 +46,7 @@ def installed(bare_pair: Pair, packages: Path, tmp_path_factory: pytest.TempPath
 
 def after_the_packages(host: Host, kickstart: str, held: Path) -> None:
     """Both %post: the one from outside, and the one in the new system. `held`: what the medium holds."""
-    seen = held.parent / f"{host.name}-installer"
+    seen = held.with_name(f"{held.name}-installer")
     (seen / "run/install").mkdir(parents=True)
     (seen / "run/install/repo").symlink_to(held)
     brought = run_script(script(kickstart, "%post --nochroot"), seen, host.seat.root)
