@@ -220,7 +220,7 @@ async def test_a_disconnected_device_can_be_disconnected_again(host: Host, stage
         await host.network.activate(UUID, stage.interface)
         await host.network.disconnect(stage.interface)
         await host.network.disconnect(stage.interface)
-        assert (await device(host, stage)).profile == ""
+        assert await until(host, lambda: _has(host, stage, "")), "NetworkManager replies when it begins"
         await host.network.activate(UUID, stage.interface)
 
 
