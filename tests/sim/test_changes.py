@@ -166,40 +166,33 @@ async def _many_orders(node: Node) -> None:
         await order("uid 0: another")
 
 
+async def _damage(node: Node) -> None:
+    node.world.firewalld.bind(FABRIC, "drop")
+
+
+async def _damage_while_away(node: Node) -> None:
+    await node.kill()
+    await _damage(node)
+    await node.start()
+
+
+@pytest.mark.parametrize("damage", [_damage, _damage_while_away])
 @pytest.mark.parametrize("meanwhile", [None, _one_order, _many_orders])
 @virtual
 async def test_undo_passes_over_repairs_which_would_bring_the_damage_back(
-    meanwhile: Callable[[Node], Awaitable[None]] | None,
+    meanwhile: Callable[[Node], Awaitable[None]] | None, damage: Callable[[Node], Awaitable[None]]
 ) -> None:
     node = await living()
     if meanwhile:
         await meanwhile(node)
         await node.world.clock.sleep(10)
+    await damage(node)
     assert node.engine
-    node.world.firewalld.bind(FABRIC, "drop")
     await node.until(lambda _: node.world.firewalld.runtime.get(FABRIC) == "trusted", seconds=60)
-    assert [each.by for each in node.engine.history(5)] == ["drift", "strixd"]
+    assert [each.by for each in node.engine.history(5)] == ["drift" if damage is _damage else "strixd", "strixd"]
     assert len((await node.engine.undo(ORDER)).resources) == 3
     with pytest.raises(NothingToUndo):
         await node.engine.undo(ORDER)
-    await node.kill()
-
-
-@pytest.mark.parametrize("meanwhile", [None, _one_order, _many_orders])
-@virtual
-async def test_so_it_does_over_what_was_damaged_while_strixd_was_away(
-    meanwhile: Callable[[Node], Awaitable[None]] | None,
-) -> None:
-    node = await living()
-    if meanwhile:
-        await meanwhile(node)
-        await node.world.clock.sleep(10)
-    await node.kill()
-    node.world.firewalld.bind(FABRIC, "drop")
-    await node.start()
-    assert node.engine
-    await node.until(lambda _: node.world.firewalld.runtime.get(FABRIC) == "trusted", seconds=60)
-    assert len((await node.engine.undo(ORDER)).resources) == 3
     await node.kill()
 
 
