@@ -36,8 +36,8 @@ class Incidents:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._book = self._kept = Book()
-        self._failed: Blame | None = None  # seen since the last good answer; the model may answer for a while yet
-        self._failed_at = 0.0
+        self._suspects: dict[str, Blame] = {}  # by resource, since the last good answer: it may come for a while yet
+        self._suspected = 0.0  # when the newest came
         self._echoes: set[str] = set()
         self._guessed = False
         self._amiss = False  # this daemon has seen that the model did not answer
@@ -76,8 +76,9 @@ class Incidents:
         if plan is None:
             return
         (self._echoes.add if plan.echo else self._echoes.discard)(plan.resource)
-        if plan.condition in ("blocked", "held", "stuck") and plan.resource in incident.PATH and not self._failed:
-            self._failed, self._failed_at = Blame(plan.resource, plan.why), self._host.now()
+        if plan.condition in ("blocked", "held", "stuck") and plan.resource not in self._suspects:
+            self._suspects[plan.resource] = Blame(plan.resource, plan.why)
+            self._suspected = self._host.now()
 
     def took(self, name: str, step: Step) -> None:
         """A step is about to be taken."""
@@ -121,8 +122,8 @@ class Incidents:
         return median(loads) if loads else 0.0
 
     def _answers(self, wish: Wish, run: vllm.Observed) -> None:
-        if later(run.answer.at, self._failed_at, self._host.now()):
-            self._failed = None
+        if later(run.answer.at, self._suspected, self._host.now()):
+            self._suspects.clear()
         if self._amiss and run.unit.invocation != self._book.answered.run:
             key, seconds = f"{wish.orders.model} {run.image.digest}", max(run.answer.at - run.unit.since, 0.0)
             last = (*self._book.loads.get(key, ()), round(seconds, 1))[-STARTS:]
@@ -152,9 +153,10 @@ class Incidents:
 
     def _suffers(self, views: Mapping[str, ResourceView], run: vllm.Observed, at: float) -> None:
         now = incident.relapsed(self._book.now) if self._book.now else self._begin(views, run, at)
-        if self._guessed and self._failed:
-            now, self._guessed = replace(now, resource=self._failed.resource, cause=self._failed.cause), False
-        elif blame := incident.lowest(views, self._echoes):
+        blame = incident.lowest(views, self._echoes, self._suspects)
+        if self._guessed and blame and blame.sure and blame.resource == now.resource:
+            now, self._guessed = replace(now, resource=blame.resource, cause=blame.cause), False
+        elif blame:
             now = incident.blamed(now, blame)
         for moment in self._moments:
             now = incident.mark(now, moment)
@@ -166,9 +168,9 @@ class Incidents:
 
     def _begin(self, views: Mapping[str, ResourceView], run: vllm.Observed, at: float) -> Incident:
         """Seen in the middle of its end, a unit does not tell yet how it ended: then the cause is a guess."""
-        blame = (
-            self._failed or incident.lowest(views, self._echoes) or Blame("vllm", "it stopped answering", sure=False)
-        )
+        failed = incident.lowest({}, set(), self._suspects)
+        found = failed or incident.lowest(views, self._echoes, self._suspects)
+        blame = found or Blame("vllm", "it stopped answering", sure=False)
         if self._book.answered.boot != self._host.identity.boot:
             blame = Blame(HOST, "this node has booted since the model last answered")
         self._guessed = not blame.sure

@@ -30,11 +30,15 @@ class Blame:
     sure: bool = True
 
 
-def lowest(views: Mapping[str, ResourceView], echoes: Set[str]) -> Blame | None:
-    """None while all is well. `echoes`: those that explain nothing (plan.py)."""
-    amiss = [views[name] for name in PATH if name in views and name not in echoes]
-    bad = next((view for view in amiss if view.condition != "ok"), None)
-    return Blame(bad.name, bad.why, sure=False) if bad else None
+def lowest(views: Mapping[str, ResourceView], echoes: Set[str], suspects: Mapping[str, Blame]) -> Blame | None:
+    """None while all is well. `echoes`: those that explain nothing (plan.py); `suspects`: what was seen to fail, which
+    says more than how that stands by now ("is activating")."""
+    for name in PATH:
+        if name in suspects:
+            return suspects[name]
+        if name in views and name not in echoes and views[name].condition != "ok":
+            return Blame(name, views[name].why, sure=False)
+    return None
 
 
 def begin(blame: Blame, now: float) -> Incident:

@@ -216,3 +216,18 @@ async def test_what_the_model_has_answered_after_explains_nothing_later() -> Non
         await node.until(lambda status: status.incident is not None, seconds=60)
         (over,) = await mended(node)
         assert (over.resource, over.cause) == ("vllm", "strixd-vllm.service killed by signal 9")
+
+
+@virtual
+async def test_a_layer_below_that_ended_a_moment_later_is_told_by_its_end_and_not_by_its_new_start() -> None:
+    """The server was seen to end before its Ray, which by the end of that pass "is activating" (podman rm -f, seen)."""
+    async with serving() as node:
+        await node.world.clock.sleep(60)
+        server, run = node.world.server(), node.world.systemd.records[RAY].run
+        assert server
+        assert run
+        run.after(0.5, lambda: run.exit(1))
+        server.fail(0.3)
+        await node.until(lambda status: status.incident is not None and status.incident.resource == "ray", seconds=60)
+        assert node.status.incident
+        assert node.status.incident.cause == "strixd-ray.service ended with status 1"

@@ -136,8 +136,8 @@ def begun(resource: str = "vllm") -> Incident:
 
 def test_the_cause_of_an_incident_is_the_lowest_layer() -> None:
     views = {v.name: v for v in (view("vllm", "held", "died"), view("ray", "waiting", "no halo2"), view("image", "ok"))}
-    assert incidents.lowest(views, set()) == Blame("ray", "no halo2", sure=False)
-    assert incidents.lowest({"ray": view("ray", "ok")}, set()) is None
+    assert incidents.lowest(views, set(), {}) == Blame("ray", "no halo2", sure=False)
+    assert incidents.lowest({"ray": view("ray", "ok")}, set(), {}) is None
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_what_was_killed_explains_itself() -> None:
 
 def test_an_echo_explains_nothing() -> None:
     views = {v.name: v for v in (view("ray", "waiting", "started"), view("vllm", "held", "ended with status 0"))}
-    assert incidents.lowest(views, {"ray"}) == Blame("vllm", "ended with status 0", sure=False)
-    assert incidents.lowest(views, {"ray", "vllm"}) is None
+    assert incidents.lowest(views, {"ray"}, {}) == Blame("vllm", "ended with status 0", sure=False)
+    assert incidents.lowest(views, {"ray", "vllm"}, {}) is None
 
 
 def test_what_comes_after_the_start_explains_nothing() -> None:
