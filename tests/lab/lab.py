@@ -61,15 +61,23 @@ class Lab:
         self.remove_hosts()
         self._save(names)
         for host in self.hosts:
-            make_disk(host.seat, host_root(), self.state.binds, size=disk)
-            shutil.copytree(modelenv.tiny_model(), host.seat.root / MODELS / "tiny")
+            self._give_disk(host, disk)
         self.boot_all()
         return self.hosts
+
+    def wipe(self, host: Host) -> None:
+        """A new disk in place of a host's own, and its power off; the others do not notice more than that."""
+        clean.remove_host(host.seat)
+        self._give_disk(host)
 
     def remove_hosts(self) -> None:
         for host in self.hosts:
             clean.remove_host(host.seat)
         self._save(())
+
+    def _give_disk(self, host: Host, size: str = "") -> None:
+        make_disk(host.seat, host_root(), self.state.binds, size=size)
+        shutil.copytree(modelenv.tiny_model(), host.seat.root / MODELS / "tiny")
 
     def _save(self, names: tuple[str, ...]) -> None:
         self._written(replace(self.state, names=names))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from tests.lab.fixtures import Pair
 from tests.lab.host import Host, wait_for
 from tests.lab.install import install
 from tests.lab.judge import GOING_DOWN, Judge
+from tests.lab.lab import Lab
 from tests.lab.shell import run
 from tests.media.lab import KEY as SSH_KEY
 from tests.media.lab import rendered, run_script, script
@@ -27,21 +29,26 @@ pytestmark = pytest.mark.lab
 
 SECRET = secrets.token_hex(32)
 LOG = "var/log/anaconda/journal.log"
+WITH_KEY = {"strixd/key/cluster.key": f"{SECRET}\n"}
+OURS = ("strixd.service", "strixd-ray.service")
 
 
 @pytest.fixture(scope="module")
 def installed(bare_pair: Pair, packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Cluster:
     """The first node's medium holds the key, the second's does not. Nobody has logged in yet."""
     install(bare_pair, packages)
-    text = cluster_toml(bare_pair, {"install": {"ssh-keys": [SSH_KEY]}})
-    for host, files in zip(bare_pair, ({"strixd/key/cluster.key": f"{SECRET}\n"}, {}), strict=True):
+    for host, files in zip(bare_pair, (WITH_KEY, {}), strict=True):
         host.off()
-        after_the_packages(host, rendered(text, host.name), medium(tmp_path_factory.mktemp(host.name), files))
+        after_the_packages(host, for_node(bare_pair, host), medium(tmp_path_factory.mktemp(host.name), files))
     for host in bare_pair:
         host.start()
     for host in bare_pair:
         host.wait_booted()
     return Cluster(bare_pair)
+
+
+def for_node(hosts: Sequence[Host], host: Host) -> str:
+    return rendered(cluster_toml(hosts, {"install": {"ssh-keys": [SSH_KEY]}}), host.name)
 
 
 def after_the_packages(host: Host, kickstart: str, held: Path) -> None:
@@ -92,6 +99,29 @@ def test_with_the_key_it_is_ready_and_never_says_so_again(installed: Cluster) ->
     wait_for("it is ready again", lambda: installed.status(worker)["phase"] == "ready", 300, pause=1.0)
     skipped = worker.sh("systemctl show -P ConditionResult strixd-firstboot strixd-load")
     assert skipped.split() == ["no", "no"]
+
+
+def test_installed_again_while_the_other_runs_it_comes_back_as_itself(
+    lab: Lab, installed: Cluster, packages: Path, tmp_path: Path
+) -> None:
+    head, worker = installed.hosts
+    before, machine = runs(head), worker.read("/etc/machine-id")
+    lab.wipe(worker)
+    worker.boot()
+    install([worker], packages)
+    worker.off()
+    after_the_packages(worker, for_node(installed.hosts, worker), medium(tmp_path / "stick", WITH_KEY))
+    worker.boot()
+    wait_for("it is ready", lambda: not worker.path(str(CALLED)).exists(), 300, pause=1.0)
+    wait_for("the head says so, too", lambda: installed.status()["phase"] == "ready", 120, pause=1.0)
+    members = installed.status()["members"]
+    assert [each["name"] for each in members] == [host.name for host in installed.hosts]
+    assert (worker.read("/etc/machine-id") != machine, runs(head)) == (True, before)
+
+
+def runs(host: Host) -> list[str]:
+    """Another when one of ours was started anew, or the host."""
+    return [host.boot_id(), *host.sh(f"systemctl show -P InvocationID {' '.join(OURS)}").split()]
 
 
 def why(cluster: Cluster, host: Host) -> str:

@@ -13,6 +13,8 @@ import pytest
 
 from strixd import __version__
 from tests.lab.layout import PROJECT
+from tests.media.lab import cluster, media
+from tests.media.pieces import run
 from tests.rpm.conftest import BEFORE
 from tests.rpm.stage import Stage
 
@@ -28,6 +30,7 @@ rpmbuild -bb --quiet --define '_topdir /tmp/stubs' --define '_rpmdir /mnt/repo' 
     /mnt/stubs/fedora.spec
 createrepo_c --quiet /mnt/repo
 """
+MEDIUM = "--repofrompath=medium,file:///mnt/medium --repo=medium --setopt='new.excludepkgs=*strixd*'"
 UNITS = "strixd.socket strixd.service strixd-firstboot.service strixd-load.service"
 ERASE = re.findall(r"^dnf (remove .*)$", (PROJECT / "packaging/strixd.8").read_text(), re.M)
 SETTINGS, HISTORY = "etc/strixd/cluster.toml", "var/lib/strixd/history.json"
@@ -156,3 +159,20 @@ def test_by_the_manuals_line_it_goes_however_it_was_installed(host: Host, packag
     host.dnf(*ERASE)
     assert "semodule -n -s targeted -X 200 -r strixd" in host.asked
     assert host.ours() == []
+
+
+def test_from_a_medium_it_is_the_same(host: Host, packages: Path, tmp_path: Path) -> None:
+    """The folder that the kickstart's repo line names, of a medium as strixd-media builds it."""
+    file, volume = tmp_path / "cluster.toml", tmp_path / "halo.iso"
+    file.write_text(cluster())
+    done = media("build", "--cluster", file, "--rpms", packages, "--out", volume)
+    assert done.returncode == 0, done.stderr
+    run("xorriso", "-osirrox", "on", "-indev", volume, "-extract", "/strixd/repo", host.stage.shared / "medium")
+    host.dnf(MEDIUM, "install", "strixd", "strixd-selinux")
+    listed = host.stage.sh(
+        f"{DNF} repoquery --installed --queryformat='%{{name}}-%{{version}} %{{from_repo}}\n' '*strixd*'"
+    )
+    assert sorted(listed.split("\n")[:-1]) == [
+        f"{name}-{__version__} medium" for name in ("python3-strixd", "strixd", "strixd-selinux")
+    ]
+    assert host.stage.sh(f"rpm --root={ROOT} --verify strixd python3-strixd strixd-selinux") == ""
