@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from strixd.peak import Peak
 from strixd.ports import Progress
 
 GROUP = Path("/sys/fs/cgroup/strixd.slice/strixd-workload.slice")  # a slice's name is its path (systemd.slice(5))
@@ -39,21 +40,26 @@ class Workloads:
         self._moved = self._worked = 0.0  # by time.monotonic()
         self._signs: object = None
         self._since = Reading(0.0, 0.0)
+        self._ranks = Peak()
 
-    async def progress(self, run: str, folders: tuple[str, ...], signs: object, seconds: float) -> Progress:
+    async def progress(
+        self, run: str, folders: tuple[str, ...], signs: object, seconds: float, ranks: int | None
+    ) -> Progress:
         now = time.monotonic()
         grown = (signs, tuple(size(Path(folder)) for folder in folders))
         reading = Reading(seconds + processor(self._group), now)
         if run != self._run:
             self._run, self._since, self._signs = run, reading, grown
             self._moved = self._worked = now
+            self._ranks = Peak()
         elif grown != self._signs:
             self._signs, self._moved = grown, now
         if (passed := now - self._since.at) >= SHORTEST:
             worked = (reading.seconds - self._since.seconds) / passed >= BUSY
             self._since = reading
             self._worked = now if worked else self._worked
-        return Progress(now - self._moved, now - self._worked)
+        self._ranks = self._ranks.counted(ranks, now)
+        return Progress(now - self._moved, now - self._worked, self._ranks.fewer(now))
 
 
 def processor(group: Path) -> float:

@@ -75,18 +75,23 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How a start goes on. `still`: for how many seconds no sign of it has changed (a line written, a file grown);
-    `idle`: for how many its processes have not used a good part of a processor. Since it was first seen at most."""
+    `idle`: for how many its processes have not used a good part of a processor; `short`: for how many fewer ranks have
+    been there than were before. Since it was first seen at most."""
 
     still: float
     idle: float
+    short: float = 0.0
 
 
 class Work(Protocol):
     """What the workloads on this host do."""
 
-    async def progress(self, run: str, folders: tuple[str, ...], signs: object, seconds: float) -> Progress:
+    async def progress(
+        self, run: str, folders: tuple[str, ...], signs: object, seconds: float, ranks: int | None
+    ) -> Progress:
         """`run`: the invocation that is starting; `folders`: those in which its files grow; `signs`: whatever else
-        shows progress when it differs from the last time; `seconds`: processor time spent on other nodes so far."""
+        shows progress when it differs from the last time; `seconds`: processor time spent on other nodes so far;
+        `ranks`: how many there are, None where that is not known."""
 
 
 class Model(Protocol):

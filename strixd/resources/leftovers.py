@@ -46,6 +46,13 @@ def by_node(members: Iterable[Member], node: str, own: int) -> Mapping[str, int]
     return {name: counts[name] for name in sorted(counts) if counts[name]}
 
 
+def counted(members: Iterable[Member]) -> int | None:
+    """All ranks that the nodes tell of now; None where one says nothing of them, or has not for a while."""
+    told = [m.record.get("ranks", "") for m in members if m.alive and m.age <= STALE_AFTER]
+    whole = len(told) == sum(m.alive for m in members)
+    return sum(map(_number, told)) if whole and all(told) else None
+
+
 def memory(members: Iterable[Member], ended: float, now: float) -> str:
     """Which GPUs have not given back what the ended model held, in words; "" when all have, or after FREED_WITHIN."""
     if not ended or now - ended > FREED_WITHIN:

@@ -273,9 +273,8 @@ def _ranks(desired: Desired, observed: Observed, report: RayReport) -> Mapping[s
 def _unlisted(name: str, desired: Desired, observed: Observed, facts: tuple[str, ...]) -> Plan:
     why = f"this node is not in Ray's list at {desired.head.address}:{desired.port}"
     late = observed.now - observed.unit.since > UNLISTED_AFTER
-    return Plan(
-        name, workload.restart(observed.unit.name, why) if late else (), "waiting", why, "strixd-cli logs ray", facts
-    )
+    steps = workload.restart(observed.unit.name, why) if late else ()
+    return Plan(name, steps, "held" if late else "waiting", why, "strixd-cli logs ray", facts)
 
 
 def _hint(desired: Desired, error: str) -> str:

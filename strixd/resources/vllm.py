@@ -17,7 +17,7 @@ from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
 from strixd.ports import Answer, Holder, Host, Progress, Served, Unit
 from strixd.quadlet import FOLDER, Container, link, render
-from strixd.resources import drain, image, record
+from strixd.resources import drain, image, leftovers, record
 from strixd.resources.completed import fingerprint, with_host
 from strixd.resources.ray import NAME as RAY
 from strixd.resources.ray import SERVER
@@ -30,6 +30,9 @@ CALM = 20.0
 """Seconds after which what a lost link has delayed moves again, if it ever does: TCP's next try is 13 s after 12 s."""
 STILL = 120.0
 """Seconds in which a start that goes on writes a line, grows a file or uses a processor."""
+RANK_LOST = 15.0
+"""Seconds after which a server that starts has not ended by itself although a rank of it has: it may then wait for that
+rank for ever ("RayWorkerProc died unexpectedly, shutting down executor", and no end: vLLM 0.32, seen)."""
 ONLY_WORKS = 3600.0
 """Seconds for which processor time alone counts as progress: the longest compilation reported took 36 minutes."""
 NAME = SERVER
@@ -182,7 +185,8 @@ async def _progress(host: Host, desired: Desired, unit: Unit) -> Progress:
     others = [member.record for member in report.members if member.alive] if report else []
     signs = (await workload.last_words(host, unit, 1), [other.get("bytes", "") for other in others])
     seconds = sum(record.number(other.get("cpu", "")) for other in others)
-    return await host.work.progress(unit.invocation, desired.grows, signs, seconds)
+    ranks = leftovers.counted(report.members) if report else None
+    return await host.work.progress(unit.invocation, desired.grows, signs, seconds, ranks)
 
 
 def complete(desired: Desired, observed: Observed) -> Container:
@@ -221,7 +225,7 @@ def _loading(name: str, desired: Desired, observed: Observed) -> Plan:
     if stalled := _stalled(observed):
         why = f"{desired.model} does not come up: {stalled}"
         return Plan(name, _begin_anew(unit, why), "held", why, "strixd-cli logs vllm", facts, calm=CALM)
-    return Plan(name, condition="waiting", why=why, hint="strixd-cli logs vllm -f", facts=facts)
+    return Plan(name, condition="waiting", why=why, hint="strixd-cli logs vllm -f", facts=facts, again=RANK_LOST)
 
 
 def _begin_anew(unit: Unit, why: str) -> tuple[Step, ...]:
@@ -237,6 +241,8 @@ def _stalled(observed: Observed) -> str:
         return answer.error
     if progress is None:
         return ""
+    if progress.short >= RANK_LOST:
+        return f"a rank of it ended, and for {RANK_LOST:.0f} s it has not ended for that"
     if min(progress.still, progress.idle) > STILL:
         return f"for {STILL:.0f} s it has written nothing, grown no file and used no processor"
     if progress.still > ONLY_WORKS:

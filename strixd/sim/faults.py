@@ -37,6 +37,13 @@ def _hang(world: World) -> None:
         server.hang()
 
 
+def _orphan(world: World) -> None:
+    """One that serves ends for it."""
+    world.cluster.orphan()
+    if (server := world.server()) and server.listens:
+        server.fail()
+
+
 def _stuck(world: World, *, stuck: bool) -> None:
     for node in world.cluster.others.values():
         node.stuck = stuck
@@ -89,6 +96,7 @@ WORDS: Mapping[str, tuple[str, Action]] = {
     "rdma good": ("the card's RDMA is well", partial(_rdma, fault="")),
     "worker off": ("the other nodes lose power", partial(_others, on=False)),
     "worker on": ("the other nodes come back", partial(_others, on=True)),
+    "ranks lost": ("SIGKILL to the ranks on the other nodes; a server that starts goes on", _orphan),
     "ranks stay": ("ranks on the other nodes end only with their Ray", partial(_stuck, stuck=True)),
     "ranks go": ("they end with their engine again", partial(_stuck, stuck=False)),
     "disk full": ("no file can be written", partial(_full, full=True)),

@@ -118,6 +118,15 @@ class Cluster:
             if entry.alive and not entry.gone:
                 self._ranks(entry.node, 1)
 
+    @property
+    def ranks(self) -> int:
+        return sum(node.ranks for node in self.nodes)
+
+    def orphan(self) -> None:
+        """The ranks on the other nodes are killed, and nobody takes notice."""
+        for node in self.others.values():
+            self._ranks(node, 0)
+
     def engine_ended(self) -> None:
         placed = [node for node in self.nodes if node.ranks and not node.stuck]
         for node in placed:

@@ -82,6 +82,7 @@ class Server:
         self._cluster = cluster
         self._run: Run | None = None
         self.warm_up = cluster.pace.container
+        self._placed = 0
         self.port = int(_flag(text, "port", "8000"))
         self.parallel = int(_flag(text, "tensor-parallel-size", "1"))
         self.model = _flag(text, "served-model-name", "") or _model(text)
@@ -89,7 +90,7 @@ class Server:
     def started(self, run: Run) -> None:
         self._run = run
         self._cluster.lost.append(self._lost)
-        self._serving.met.append(sum(node.ranks for node in self._cluster.nodes))
+        self._serving.met.append(self._cluster.ranks)
         fault = self._fault = self._serving.fault
         if fault in ENDINGS:
             self._end(run, ENDINGS[fault])
@@ -105,6 +106,10 @@ class Server:
         self._cluster.engine_ended()
         if self._listener and self._serving.listeners.get(self.port) is self._listener:
             del self._serving.listeners[self.port]
+
+    @property
+    def listens(self) -> bool:
+        return self._listener is not None
 
     @property
     def works(self) -> bool:
@@ -128,6 +133,7 @@ class Server:
         if self._cluster.gpus() >= self.parallel:
             run.log(f"Loading {self.model}")
             self._cluster.place()
+            self._placed = self._cluster.ranks
             run.after(self._cluster.pace.load, lambda: self._listen(run))
         elif waited >= PLACEMENT:
             self._end(run, ENDINGS["placement"])
@@ -135,6 +141,9 @@ class Server:
             run.after(1.0, lambda: self._place(run, waited + 1.0))
 
     def _listen(self, run: Run) -> None:
+        """Not without a rank that was there: it waits for ever."""
+        if self._cluster.ranks < self._placed:
+            return
         self._listener = self._serving.listeners[self.port] = Listener(self.model, holder=OWN)
         run.log("Application startup complete.")
         if self._serving.fault == "mute":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from strixd.peak import Peak
 from strixd.ports import Progress
 from strixd.sim.clock import Clock
 from strixd.sim.gate import Gate
@@ -19,13 +20,17 @@ class SimWork:
         self._gate = gate
         self._run = ""
         self._moved = self._worked = 0.0
+        self._ranks = Peak()
 
-    async def progress(self, run: str, folders: tuple[str, ...], signs: object, seconds: float) -> Progress:
+    async def progress(
+        self, run: str, folders: tuple[str, ...], signs: object, seconds: float, ranks: int | None
+    ) -> Progress:
         async with self._gate.read("work", "progress"):
             now, server = self._clock.steady(), self._server()
             if run != self._run or (server and server.works):
                 self._worked = now
             if run != self._run or (server and server.moves):
                 self._moved = now
+            self._ranks = (self._ranks if run == self._run else Peak()).counted(ranks, now)
             self._run = run
-            return Progress(now - self._moved, now - self._worked)
+            return Progress(now - self._moved, now - self._worked, self._ranks.fewer(now))

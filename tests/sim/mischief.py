@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from strixd.errors import StrixdError
 from strixd.resources.vllm import ONLY_WORKS
+from strixd.sim.faults import WORDS
 from strixd.sim.hardware import Fault as RdmaFault
 from strixd.sim.vllm import STRANGER, Listener
 from strixd.sim.world import FABRIC, RAY, VLLM
@@ -142,6 +143,7 @@ FAULTS: dict[str, Fault] = {
     "cable in": lambda node, _: node.world.plug(cable=True),
     "worker off or on": _switch,
     "worker reboots": _reboot_there,
+    "worker's ranks killed": lambda node, _: WORDS["ranks lost"][1](node.world),
     "worker's ranks stay": _stuck_there,
     "worker's strixd is deaf": _deaf,
     "worker's probe is mute": _mute,

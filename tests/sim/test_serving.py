@@ -11,7 +11,8 @@ import pytest
 from strixd.engine.supervise import SELDOM
 from strixd.errors import Refused, Rejected
 from strixd.orders import Workload
-from strixd.resources.vllm import CALM, ONLY_WORKS, STILL
+from strixd.resources.vllm import CALM, ONLY_WORKS, RANK_LOST, STILL
+from strixd.sim import faults
 from strixd.sim.vllm import Listener
 from strixd.sim.world import FABRIC, IMAGE, RAY, VLLM
 from tests.sim.node import MODEL, Node, answering, explain, living, serving, starts, virtual, world
@@ -277,6 +278,20 @@ async def test_a_start_that_makes_no_progress_is_begun_anew(fault: str, seconds:
         stalled.serving.fault = ""
         await node.answers(seconds=180)
         assert starts(stalled, VLLM) == 2
+
+
+@virtual
+async def test_a_start_that_has_lost_a_rank_is_begun_anew() -> None:
+    orphaned = world()
+    async with living(orphaned) as node:
+        assert node.engine
+        await node.engine.serve(MODEL, (), by="uid 0: serve")
+        await node.until(lambda _: orphaned.cluster.ranks == 2, seconds=120)
+        await orphaned.clock.sleep(2)  # they are seen
+        faults.inject(orphaned, "ranks lost")
+        await node.until(lambda _: starts(orphaned, VLLM) == 2, seconds=RANK_LOST + 15)
+        await node.answers(seconds=120)
+        assert starts(orphaned, VLLM) == 2
 
 
 @virtual

@@ -28,8 +28,8 @@ class Seat:
     def used(self, seconds: float) -> None:
         (self.group / "cpu.stat").write_text(f"usage_usec {int(seconds * 1e6)}\nuser_usec 1\n")
 
-    def look(self, run: str = "run", signs: object = "", elsewhere: float = 0.0) -> Progress:
-        return asyncio.run(self.workloads.progress(run, (str(self.folder),), signs, elsewhere))
+    def look(self, run: str = "run", signs: object = "", elsewhere: float = 0.0, ranks: int | None = None) -> Progress:
+        return asyncio.run(self.workloads.progress(run, (str(self.folder),), signs, elsewhere, ranks))
 
 
 @pytest.fixture
@@ -68,6 +68,15 @@ def test_a_moment_is_too_short_to_tell(seat: Seat) -> None:
     assert seat.look().idle == SHORTEST / 2
     seat.now += SHORTEST / 2
     assert seat.look().idle == 0.0
+
+
+def test_ranks_are_fewer_than_before_until_they_are_as_many_or_unknown(seat: Seat) -> None:
+    seen = []
+    for ranks in (0, 1, 2, 2, 1, 0, None, 1, 2, 1):
+        seat.now += 10
+        seen.append(seat.look(ranks=ranks).short)
+    assert seen == [0, 0, 0, 0, 0, 10, 0, 0, 0, 0]
+    assert seat.look(run="another", ranks=0).short == 0
 
 
 def test_what_cannot_be_read_is_neither(seat: Seat) -> None:

@@ -12,7 +12,7 @@ from strixd.occupied import AGAIN, Seat, conflicts, who
 from strixd.plan import Condition, Plan, Step
 from strixd.ports import Answer, Card, Holder, Link, Member, Progress, RayReport, Unit
 from strixd.quadlet import Container, render
-from strixd.resources import drain, image, members, ray, vllm
+from strixd.resources import drain, image, leftovers, members, ray, vllm
 from strixd.resources.publish import Publish
 from strixd.sim import World, simulated_host
 from strixd.sim.world import VLLM
@@ -132,6 +132,7 @@ def test_another_cluster_key_is_named_with_what_to_copy() -> None:
 def test_node_that_ray_does_not_list_is_started_again_after_a_while(now: float, steps: list[type]) -> None:
     plan = ray.Ray().plan(wanted(), seen(wanted(), report(member(WORKER)), now=now))
     assert [type(step) for step in plan.steps] == steps
+    assert plan.condition == ("held" if steps else "waiting"), "what is ended for it is a cause"
 
 
 def test_record_is_published_once() -> None:
@@ -141,6 +142,21 @@ def test_record_is_published_once() -> None:
 
 def with_ranks(peer: members.Peer, count: int, **changes: object) -> Member:
     return member(peer, record=RECORD | {"ranks": str(count)}, **changes)
+
+
+@pytest.mark.parametrize(
+    ("listed", "ranks"),
+    [
+        ((with_ranks(HEAD, 1), with_ranks(WORKER, 2)), 3),
+        ((with_ranks(HEAD, 1), with_ranks(WORKER, 0)), 1),
+        ((with_ranks(HEAD, 1), with_ranks(WORKER, 2, alive=False)), 1),
+        ((with_ranks(HEAD, 1), with_ranks(WORKER, 2, age=60.0)), None),
+        ((with_ranks(HEAD, 1), member(WORKER, record={})), None),
+        ((), 0),
+    ],
+)
+def test_ranks_are_counted_where_every_node_tells_of_them(listed: tuple[Member, ...], ranks: int | None) -> None:
+    assert leftovers.counted(listed) == ranks
 
 
 LEFT = report(member(HEAD), with_ranks(WORKER, 2))
@@ -371,6 +387,8 @@ def test_a_server_that_goes_on_failing_is_stopped_and_started(answer: Answer, ac
         (Progress(still=100.0, idle=1.0), Answer(), False),
         (Progress(still=1.0, idle=900.0), Answer(), False),
         (Progress(still=130.0, idle=130.0), Answer(), True),  # nothing at all for more than two minutes
+        (Progress(still=1.0, idle=1.0, short=14.0), Answer(), False),  # it may end by itself for the rank that ended
+        (Progress(still=1.0, idle=1.0, short=16.0), Answer(), True),
         (Progress(still=3599.0, idle=1.0), Answer(), False),  # compiles
         (Progress(still=3601.0, idle=1.0), Answer(), True),
         (Progress(1.0, 1.0), Answer(failed_at=990.0, error="HTTP 500 to a completion", heard_at=950.0), False),
