@@ -51,9 +51,8 @@ def words(environment: Mapping[str, str], card: Card | None) -> str:
         index = environment.get(INDEX)
         return f"RDMA ({_protocol(card, device, index)}{device} port {number}{f', GID {index}' if index else ''})"
     if rung == "tcp":
-        interface = environment.get(SOCKET, "").removeprefix("=")
-        speed = card.speed if card and card.interface == interface else 0.0
-        return str(Rung("tcp", interface, speed=speed))
+        interface = environment.get(SOCKET, "").removeprefix("=")  # at their start; TCP follows the address
+        return str(Rung("tcp", card.interface, speed=card.speed) if card else Rung("tcp", interface))
     return ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID, uuid5
 
@@ -44,14 +44,15 @@ class Desired:
     vllm: vllm.Desired | None
 
 
-def derive(config: Config, node: Node, orders: Orders, card: str = "") -> Desired:
-    """`card`: the MAC that the profile of the fabric link is bound to, as last observed."""
-    fabric = Fabric(node.interface, node.mac, node.driver, card)
+def derive(config: Config, node: Node, orders: Orders, card: str = "", apart: float = 0.0) -> Desired:
+    """As last observed, `card`: the MAC that the profile of the fabric link is bound to; `apart`: since when the
+    cluster has not been together, 0 while it is."""
+    fabric = fabric_of(node, card)
     link = fabric_link.Desired(fabric, config.fabric.management, _link(config, node))
     return Desired(
         cmdline=cmdline.desired_arguments(config.kernel.policy, orders.applied),
         firewall=_firewall(config, node, fabric),
-        network=_network(config, node, orders, fabric),
+        network=replace(_network(config, node, orders, fabric), apart=apart),
         memory=memory.Desired(config.model.memory_reserve_bytes),
         image=image.Desired(config.image.reference, config.image.pull, orders.update_after),
         dscp=link,
@@ -59,6 +60,12 @@ def derive(config: Config, node: Node, orders: Orders, card: str = "") -> Desire
         ray=_ray(config, node, orders, fabric),
         vllm=_vllm(config, node, orders, fabric) if node.role == "head" else None,
     )
+
+
+def fabric_of(node: Node, card: str = "") -> Fabric:
+    spare = Fabric(node.spare_interface, node.spare_mac, node.spare_driver)
+    named = None if spare == Fabric() else spare
+    return Fabric(node.interface, node.mac, node.driver, card, node.address, named)
 
 
 def zone(config: Config) -> str:

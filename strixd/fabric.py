@@ -1,11 +1,11 @@
-"""Which of a host's links is the fabric: the one that the file names by interface, MAC or driver.
+"""Which of a host's links is the fabric: the one that the file names by interface, MAC or driver, or its spare.
 
 Interface names are per node and change; nothing here guesses or falls back to another name.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_interface
 
 from strixd.ports import Link
@@ -16,14 +16,17 @@ OWN_NETWORK = "give the nodes addresses of a network of their own in cluster.tom
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """How the file names the fabric link of a node: exactly one of interface, MAC and driver is set. `card`: the MAC
-    that our stored profile is bound to, "" while there is none; it finds a named interface that is called otherwise
-    now. It is observed, no wish, and so two that differ in it alone are equal."""
+    """How the file names the fabric link of a node: exactly one of interface, MAC and driver is set. `address`: the
+    node's own, with prefix; `spare`: how it names the link that is taken while that one has no carrier, None for none.
+    `card`: the MAC that our stored profile is bound to, "" while there is none; it finds a named interface that is
+    called otherwise now. It is observed, no wish, and so two that differ in it alone are equal."""
 
     interface: str = ""
     mac: str = ""
     driver: str = ""
     card: str = field(default="", compare=False, repr=False)
+    address: str = ""
+    spare: Fabric | None = None
 
     def __str__(self) -> str:
         if self.interface:
@@ -33,14 +36,50 @@ class Fabric:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The link, or why there is none. `note`: what is remarkable about the link."""
+    """The link, or why there is none. `note`: what is remarkable about the link; `spare`: it is the spare one, and
+    `note` says why; `other`: of the first link and the spare the one that this is not, where it is there."""
 
     link: Link | None = None
     why: str = ""
     note: str = ""
+    spare: bool = False
+    other: Link | None = None
 
 
 def pick(fabric: Fabric, links: tuple[Link, ...], *, management: tuple[str, ...] = ()) -> Pick:
+    """The link in force: the spare as long as that has our address; else the first. Which of the two shall have it,
+    resources/network.py alone decides."""
+    first, spare = both(fabric, links, management=management)
+    moved = spare.link is not None and fabric.address in spare.link.addresses
+    return spare if moved and not _serves(fabric, first) else first
+
+
+def _serves(fabric: Fabric, first: Pick) -> bool:
+    """While the address goes from one link to the other, both may have it for a moment."""
+    return first.link is not None and first.link.carrier and fabric.address in first.link.addresses
+
+
+def both(fabric: Fabric, links: tuple[Link, ...], *, management: tuple[str, ...] = ()) -> tuple[Pick, Pick]:
+    """The first link and the spare."""
+    first = _one(fabric, links, management)
+    if fabric.spare is None:
+        return first, Pick(why="cluster.toml names no spare link")
+    spare = _one(fabric.spare, links, management)
+    if spare.link and first.link and spare.link.name == first.link.name:
+        return first, Pick(why=f"{spare.link.name} is named as the spare of itself; name another link in cluster.toml")
+    note = f"{spare.link.name}, the spare, is in force ({_absent(first)})" if spare.link else ""
+    return replace(first, other=spare.link), replace(spare, note=note, spare=True, other=first.link)
+
+
+def _absent(first: Pick) -> str:
+    """Why the first link is not the one in force."""
+    if first.link is None:
+        return first.why
+    name = first.link.name
+    return f"{name} has its carrier again: strixd-cli apply takes it" if first.link.carrier else f"no carrier on {name}"
+
+
+def _one(fabric: Fabric, links: tuple[Link, ...], management: tuple[str, ...]) -> Pick:
     """The one link that matches. A link that carries the management path is taken only if named outright."""
     found = [link for link in links if _matches(fabric, link)]
     card = [link for link in links if fabric.interface and fabric.card and link.mac == fabric.card]
@@ -84,10 +123,12 @@ def _matches(fabric: Fabric, link: Link) -> bool:
     return link.driver == fabric.driver
 
 
-def overlap(address: str, ours: Link | None, links: tuple[Link, ...]) -> str:
-    """Which other link's network shares addresses with ours, in words: packets to it would leave by the wrong one."""
-    for link in links if ours and address else ():
-        for other in link.addresses if link != ours else ():
-            if ip_interface(address).network.overlaps(ip_interface(other).network):
+def overlap(address: str, ours: Pick, links: tuple[Link, ...]) -> str:
+    """Which other link's network shares addresses with ours, in words: packets to it would leave by the wrong one. Our
+    very address on the fabric's other link is the one that it has just had."""
+    for link in links if ours.link and address else ():
+        for other in link.addresses if link != ours.link else ():
+            before = ours.other is not None and link.name == ours.other.name and other == address
+            if not before and ip_interface(address).network.overlaps(ip_interface(other).network):
                 return f"{address} of the file overlaps {other} of {link.name}"
     return ""

@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from strixd.config.lines import Lines
 from strixd.config.loading import ConfigFile
-from strixd.config.rules import CARD_KEYS, MACHINE_KEYS
+from strixd.config.rules import CARD_KEYS, MACHINE_KEYS, SPARE_KEYS
 from strixd.config.schema import Config
 from strixd.decode import KeyPath, leaves, spelled
 
@@ -65,8 +65,8 @@ def settings_hash(config: Config) -> str:
 
 
 def _absent(path: KeyPath, value: object) -> bool:
-    """What tells a node's card and machine and is not given; an empty one could not be pasted back."""
-    return path[0] == "node" and path[-1] in (*CARD_KEYS, *MACHINE_KEYS) and not value
+    """What tells a node's cards and machine and is not given; an empty one could not be pasted back."""
+    return path[0] == "node" and path[-1] in (*CARD_KEYS, *SPARE_KEYS, *MACHINE_KEYS) and not value
 
 
 def _setting(file: ConfigFile, path: KeyPath, value: object) -> Setting:

@@ -18,6 +18,7 @@ from strixd.decode import KeyPath, Problem, listed, quoted, spelled
 
 V = TypeVar("V", str, int)
 CARD_KEYS = ("interface", "mac", "driver")
+SPARE_KEYS = ("spare-interface", "spare-mac", "spare-driver")
 MACHINE_KEYS = ("serial", "disk")
 
 
@@ -67,11 +68,57 @@ def _one_head(written: Written) -> Iterator[Problem]:
 def _one_card(written: Written) -> Iterator[Problem]:
     for index in range(written.nodes):
         node: KeyPath = ("node", index)
-        given = [key for key in CARD_KEYS if (*node, key) in written.lines]
-        for extra in given[1:]:
-            yield Problem((*node, extra), f"{given[0]} is given too; only one of {listed(CARD_KEYS)} can be")
+        given = _given(written, node, CARD_KEYS)
+        yield from _only_one(node, given, CARD_KEYS)
         if not given and (*node, CARD_KEYS[0]) in written.sound:  # its default is: so the node is a table
             yield Problem(node, f"one of {listed(CARD_KEYS)} is missing, which says which card is the fabric's")
+
+
+def _given(written: Written, node: KeyPath, keys: tuple[str, ...]) -> list[str]:
+    return [key for key in keys if (*node, key) in written.lines]
+
+
+def _only_one(node: KeyPath, given: list[str], keys: tuple[str, ...]) -> Iterator[Problem]:
+    for extra in given[1:]:
+        yield Problem((*node, extra), f"{given[0]} is given too; only one of {listed(keys)} can be")
+
+
+def _spares(written: Written) -> Iterator[Problem]:
+    """Both ends of the second cable, or none."""
+    nodes: list[KeyPath] = [("node", index) for index in range(written.nodes)]
+    given = {node: _given(written, node, SPARE_KEYS) for node in nodes}
+    having = [node for node in nodes if given[node]]
+    for node in having:
+        yield from _only_one(node, given[node], SPARE_KEYS)
+        yield from _same_link(written, node)
+    for node in nodes if having else ():
+        if not given[node] and (*node, SPARE_KEYS[0]) in written.sound:
+            words = f"{spelled(having[0])} has a spare link, and it ends here: one of {listed(SPARE_KEYS)} is missing"
+            yield Problem(node, words)
+    if having:
+        yield from _spare_possible(written, (*having[0], given[having[0]][0]))
+
+
+def _same_link(written: Written, node: KeyPath) -> Iterator[Problem]:
+    """As far as the file tells; of MACs _macs_differ does."""
+    for card in ("interface", "driver"):
+        spare: KeyPath = (*node, f"spare-{card}")
+        value = written.sound.get(spare)
+        if value and value == written.sound.get((*node, card)):
+            yield Problem(spare, f"{quoted(str(value))} is what {card} says; the spare is another link")
+
+
+def _spare_possible(written: Written, first: KeyPath) -> Iterator[Problem]:
+    """`first`: the first key of a spare in the file."""
+    if written.nodes > FEWEST_NODES:
+        yield Problem(first, f"a spare link joins two nodes, and this file has {written.nodes}; leave it out")
+    kind = written.sound.get(("fabric", "kind"), "auto")
+    if kind != "auto":
+        words = f'"{kind}" is demanded of the link, also of the spare one; write kind = "auto", or leave the spare out'
+        yield Problem(("fabric", "kind"), words)
+    if written.sound.get(("fabric", "allow-tcp")) is False:
+        words = "false forbids what the spare link is for; write allow-tcp = true, or leave the spare out"
+        yield Problem(("fabric", "allow-tcp"), words)
 
 
 def _names_differ(written: Written) -> Iterator[Problem]:
@@ -83,8 +130,8 @@ def _addresses_differ(written: Written) -> Iterator[Problem]:
 
 
 def _macs_differ(written: Written) -> Iterator[Problem]:
-    given = {path: mac for path, mac in written.column("mac", str).items() if mac}
-    return _differ(given, plain_mac)
+    columns = {**written.column("mac", str), **written.column("spare-mac", str)}
+    return _differ({path: mac for path, mac in columns.items() if mac}, plain_mac)
 
 
 def _machines_differ(written: Written) -> Iterator[Problem]:
@@ -127,7 +174,7 @@ def _not_management(written: Written) -> Iterator[Problem]:
     management = written.sound.get(("fabric", "management"), ())
     if not isinstance(management, tuple):
         return
-    for path, interface in written.column("interface", str).items():
+    for path, interface in {**written.column("interface", str), **written.column(SPARE_KEYS[0], str)}.items():
         if interface in management:
             yield Problem(path, f"{interface} is a management interface (fabric.management)")
 
@@ -170,6 +217,7 @@ _RULES: tuple[Callable[[Written], Iterator[Problem]], ...] = (
     _enough_nodes,
     _one_head,
     _one_card,
+    _spares,
     _names_differ,
     _addresses_differ,
     _macs_differ,

@@ -119,8 +119,9 @@ class Install:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One host. Exactly one of interface, mac and driver is not empty and says which card is the fabric's. An
-    installation finds the machine by `mac` or `serial`, and may erase `disk` alone where that is given."""
+    """One host. Exactly one of interface, mac and driver is not empty and says which card is the fabric's; at most one
+    of the spares is, and says which is taken while that one has no carrier. An installation finds the machine by `mac`
+    or `serial`, and may erase `disk` alone where that is given."""
 
     name: Annotated[str, checks.host_name]
     role: Literal["head", "worker"]
@@ -128,12 +129,16 @@ class Node:
     interface: Interface = ""
     mac: Annotated[str, checks.mac] = ""
     driver: Driver = ""
+    spare_interface: Interface = ""
+    spare_mac: Annotated[str, checks.mac] = ""
+    spare_driver: Driver = ""
     gpus: Annotated[int, between(1, 64)] = 1
     serial: Annotated[str, machine.serial] = ""
     disk: Annotated[str, machine.disk] = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mac", checks.plain_mac(self.mac))
+        object.__setattr__(self, "spare_mac", checks.plain_mac(self.spare_mac))
 
     @property
     def ip(self) -> ipaddress.IPv4Interface:

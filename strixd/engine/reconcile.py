@@ -129,8 +129,8 @@ class Reconciler:
         for resource, desired in self._wanted:
             if resource.supervised:
                 self._note(await self._tend(resource, desired))
-        for name in set(self._views) - {resource.name for resource, _ in self._wanted}:
-            del self._views[name]
+        self._views = {resource.name: self._views[resource.name] for resource, _ in self._wanted}
+        self.wish = self.wish.after(self._views["ray"].condition, self.host.now())
         if before != {name: (view.condition, view.why) for name, view in self._views.items()}:
             self._moved = self.host.now()
         await self._account(self._views)

@@ -10,7 +10,7 @@ from typing import Any
 from strixd.config import Config, Node
 from strixd.desired import derive
 from strixd.orders import Orders
-from strixd.plan import Resource
+from strixd.plan import Condition, Resource
 from strixd.resources.cmdline import Cmdline
 from strixd.resources.dscp import Dscp
 from strixd.resources.fabric import FabricLink
@@ -48,19 +48,26 @@ class File:
 @dataclass(frozen=True, slots=True)
 class Wish:
     """`read` reads cluster.toml now and raises ConfigError. `problem`: why the file in force is not the present one.
-    `card`: which one the profile of the fabric link is bound to, as the last pass saw it."""
+    As the last pass saw it, `card`: which one the profile of the fabric link is bound to; `apart`: since when Ray has
+    not had all its members, 0 while it has."""
 
     file: File
     orders: Orders
     read: Callable[[], File]
     problem: str = ""
     card: str = ""
+    apart: float = 0.0
 
     def wanted(self) -> tuple[tuple[Resource[Any, Any], Any], ...]:
         """Each resource that this node has, with what it must be."""
-        desired = derive(self.file.config, self.file.node, self.orders, self.card)
+        desired = derive(self.file.config, self.file.node, self.orders, self.card, self.apart)
         pairs = ((resource, getattr(desired, resource.name)) for resource in RESOURCES)
         return tuple((resource, one) for resource, one in pairs if one is not None)
+
+    def after(self, ray: Condition, now: float) -> Wish:
+        """A pass that has found Ray in this condition: the next one knows since when the cluster is not together."""
+        together = ray == "ok"
+        return replace(self, apart=0.0 if together else now) if together == bool(self.apart) else self
 
     def served(self) -> str:
         """A hash of what shall be served: it changes when, and only when, a person wants another answer, or none."""

@@ -173,7 +173,7 @@ class Firewall:
         zones = {name: await host.firewall.zone_of(name) for name in others}
         ephemeral = await host.files.read(EPHEMERAL) or ""
         ours = now == desired.zone or not fabric or await _has(host, fabric, desired.profile)
-        shared = overlap(desired.address, found.link, all_links)
+        shared = overlap(desired.address, found, all_links)
         return Observed(found, links, running, now, permanent, own, zones, ephemeral, ours, ssh, shared)
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:

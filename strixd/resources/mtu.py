@@ -33,13 +33,15 @@ class Peer:
 @dataclass(frozen=True, slots=True)
 class Record:
     """A failure: packets of `size` bytes are lost on the way "there" (to `peer`) or "back". `at`: milliseconds
-    since the epoch; `boot`: the kernel's id of the boot in which it was seen."""
+    since the epoch; `boot`: the kernel's id of the boot in which it was seen; `link`: of which interface, "" in what an
+    earlier strixd kept, which knew one only."""
 
     size: int
     peer: str
     direction: str
     at: int
     boot: str
+    link: str = ""
 
     def __str__(self) -> str:
         way = f"from {self.peer} to here" if self.direction == "back" else f"from here to {self.peer}"
@@ -136,9 +138,9 @@ def way(asked: Asked, link: Link, address: str) -> Way | None:
 
 def judge(asked: Asked, link: Link, seen: Seen) -> Verdict:
     size, kept = largest(asked, link), seen.record
-    if kept and _counts(kept, size, asked, seen):
+    if kept and kept.link in ("", link.name) and _counts(kept, size, asked, seen):
         return _lowered(kept)
-    if failure := _failure(size, asked, seen):
+    if failure := _failure(size, asked, seen, link.name):
         return _lowered(failure, (Remember(failure, kept),))
     told = "; ".join(_told(size, asked, seen))
     return Verdict(size, (Forget(kept),), f"MTU {size} is tried again", told) if kept else Verdict(size, fact=told)
@@ -154,14 +156,14 @@ def _counts(record: Record, size: int, asked: Asked, seen: Seen) -> bool:
     )
 
 
-def _failure(size: int, asked: Asked, seen: Seen) -> Record | None:
+def _failure(size: int, asked: Asked, seen: Seen, link: str) -> Record | None:
     """One peer to which it fails is enough: all share the link. It was seen after what was asked, also by a clock that
     was set back since: what does not count would be forgotten and found again without end."""
     names = {peer.address: peer.name for peer in asked.peers}
     for one in seen.crossings:
         if one.state == "failed" and one.peer in names:
             at = max(ceil(one.at * 1000), int(asked.after * 1000) + 1)
-            return Record(size, names[one.peer], one.direction, at, seen.boot)
+            return Record(size, names[one.peer], one.direction, at, seen.boot, link)
     return None
 
 

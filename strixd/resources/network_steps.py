@@ -35,7 +35,10 @@ class StageProfile:
     def undo(self) -> Step:
         if self.before is None:
             return DeleteProfile(self.interface, self.profile)
-        return Restore(self.interface, self.before, replace(self.profile, others=STAGED), in_force=self.in_force)
+        was_for_the_spare = staged(self.before) and self.before.mac != self.profile.mac
+        beneath = self.profile if was_for_the_spare else None
+        instead = replace(self.profile, others=STAGED)
+        return Restore(self.interface, self.before, instead, in_force=self.in_force, beneath=beneath)
 
     async def apply(self, host: Host) -> None:
         await host.network.stage(self.profile)
@@ -44,13 +47,14 @@ class StageProfile:
 @dataclass(frozen=True, slots=True)
 class Restore:
     """Let ours be an earlier one again, in memory or on disk as it was, and in force if it was: what is stored alone
-    changes no link."""
+    changes no link. `beneath`: what is on disk while that one is in memory for the spare link."""
 
     effect: ClassVar[Effect] = Effect.NOW
     interface: str
     profile: Profile
     instead: Profile
     in_force: bool = False
+    beneath: Profile | None = None
 
     def __str__(self) -> str:
         again = f" in force on {self.interface}" if self.in_force else ""
@@ -60,6 +64,8 @@ class Restore:
         return Restore(self.interface, self.instead, self.profile, in_force=self.in_force)
 
     async def apply(self, host: Host) -> None:
+        if self.beneath:
+            await host.network.save(self.beneath)
         if staged(self.profile):
             await host.network.stage(self.profile)
         else:

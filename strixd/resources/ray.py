@@ -14,7 +14,7 @@ from typing import ClassVar
 from strixd import collectives, workload
 from strixd.elapsed import elapsed, later
 from strixd.fabric import LINKS, Fabric, Pick, pick
-from strixd.ladder import Wanted, forbidden, judge
+from strixd.ladder import Wanted, forbidden
 from strixd.occupied import Seat, unless_taken
 from strixd.plan import Plan, Step, unguarded
 from strixd.ports import Card, Holder, Host, RayReport, Unit
@@ -153,7 +153,7 @@ def choice(desired: Desired, observed: Observed) -> rung.Choice:
         others=rung.others(observed.report, desired.node.name, names),
         head="" if leads else rung.named(observed.report, desired.head.name),
     )
-    verdict = judge(desired.link, observed.card, observed.now)
+    verdict = rung.judged(desired.link, observed.pick, observed.card, observed.now)
     chosen = rung.choose(verdict, seen, leads=leads, allow_tcp=desired.link.allow_tcp, dscp=desired.link.dscp)
     return replace(chosen, why="", lost=False) if forbidden(desired.link) else chosen  # not lost: not wanted
 
@@ -251,7 +251,7 @@ def _publish(desired: Desired, observed: Observed, report: RayReport) -> tuple[S
 def _lost_here(desired: Desired, observed: Observed) -> bool:
     if observed.card is None or forbidden(desired.link):
         return False
-    verdict = judge(desired.link, observed.card, observed.now)
+    verdict = rung.judged(desired.link, observed.pick, observed.card, observed.now)
     return rung.newly_lost(verdict, observed.published, link(observed.text or ""))
 
 
@@ -291,7 +291,7 @@ def _record(desired: Desired, observed: Observed, report: RayReport) -> tuple[tu
     digest = observed.image.digest
     record = {"boot": observed.boot, "digest": digest, "settings": desired.settings, "version": desired.version}
     if observed.card:
-        verdict = judge(desired.link, observed.card, observed.now)
+        verdict = rung.judged(desired.link, observed.pick, observed.card, observed.now)
         record |= rung.said(verdict, observed.published, link(observed.text or ""))
     if leftovers.overdue(observed.ended, observed.now) and _ranks(desired, observed, report):
         record["server"] = "down"

@@ -10,12 +10,13 @@ would go to RDMA each time until a member says again that it has none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from strixd import collectives
-from strixd.ladder import COST, Name, Rung, Verdict
-from strixd.ports import RayReport
+from strixd.fabric import Pick
+from strixd.ladder import COST, Name, Rung, Verdict, Wanted, judge
+from strixd.ports import Card, RayReport
 
 FINE = "ok"
 RDMA, RUNG = "rdma", "rung"
@@ -47,6 +48,14 @@ class Choice:
     hint: str = ""
     lost: bool = False
     better: str = ""
+
+
+def judged(wanted: Wanted, found: Pick, card: Card, now: float) -> Verdict:
+    """RDMA that the spare has not got was lost with the first link. `now`: seconds since the epoch."""
+    verdict = judge(wanted, card, now)
+    if found.spare and verdict.rdma.why:
+        return replace(verdict, rdma=replace(verdict.rdma, why=found.note))
+    return verdict
 
 
 def others(report: RayReport | None, own: str, peers: tuple[str, ...]) -> dict[str, str | None]:

@@ -13,6 +13,9 @@ from strixd.config import Config, ConfigFile
 
 CASES = Path(__file__).parents[1] / "cases" / "config"
 MINIMAL = (CASES / "minimal.toml").read_text()
+FULL = (CASES / "full.toml").read_text()
+SPARED = MINIMAL.replace("interface = ", 'spare-mac = "02-00-00-00-00-AA"\ninterface = ', 1)
+SPARED = SPARED.replace('role = "worker"', 'role = "worker"\nspare-driver = "thunderbolt-net"')
 RICH = f"""{MINIMAL}
 [kernel]
 arguments = [
@@ -49,7 +52,7 @@ def test_derived_values_say_so() -> None:
     assert origins(one)["model.tensor-parallel"] == (1, "cluster.toml:16")
 
 
-@pytest.mark.parametrize("text", [MINIMAL, RICH, (CASES / "full.toml").read_text()], ids=["minimal", "rich", "full"])
+@pytest.mark.parametrize("text", [MINIMAL, RICH, SPARED, FULL], ids=["minimal", "rich", "spared", "full"])
 def test_what_is_shown_can_be_pasted_back(text: str) -> None:
     file = config.parse(text, "cluster.toml")
     shown = config.render(config.settings(file))
@@ -107,6 +110,7 @@ def test_what_must_agree_changes_the_hash(text: str) -> None:
         MINIMAL + '[install]\ntime-zone = "Europe/Berlin"\n',
         edited('"worker"', '"worker"\nserial = "A1"\ndisk = "nvme-X_1234"'),
         edited('"enp194s0np0"', '"enp1s0"'),
+        SPARED,
     ],
 )
 def test_what_each_host_may_do_by_itself_does_not(text: str) -> None:

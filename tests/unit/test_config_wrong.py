@@ -81,7 +81,8 @@ SECTIONS = {
     "metrics": ["listen"],
     "install": ["ssh-keys", "time-zone", "keyboard", "repository"],
 }
-NODE_KEYS = ["name", "role", "address", "interface", "mac", "driver", "gpus", "serial", "disk", "nmae"]
+CARDS = ["interface", "mac", "driver", "spare-interface", "spare-mac", "spare-driver"]
+NODE_KEYS = ["name", "role", "address", *CARDS, "gpus", "serial", "disk", "nmae"]
 
 
 def toml(value: object) -> str:

@@ -26,7 +26,7 @@ def _schema() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path, value in leaves(FULL):
         section, key = str(path[0]), str(path[-1])
-        default = "" if section == "node" and key in ("interface", "mac", "driver", "serial", "disk") else value
+        default = "" if section == "node" and key not in (*REQUIRED, "gpus") else value
         written = key if key in REQUIRED else f"{key} = {_toml(default)}"
         found.setdefault(section, set()).add(written)
     return found

@@ -49,7 +49,7 @@ def test_a_failure_is_kept_before_the_mtu_is_lowered(direction: str, way: str, w
     failed = Crossing(TWO.address, "failed", 130.4, "there" if direction == "there" else "back", "")
     told = mtu.judge(ASKED, LINK, seen(failed))
     assert told.size == 1500
-    assert told.steps == (Remember(Record(9000, "halo2", direction, 130_400, "boot-1")),)
+    assert told.steps == (Remember(replace(KEPT, direction=direction, link=LINK.name)),)
     assert told.fact.startswith(f"MTU 9000 does not cross {way}: it is 1500 on this side until strixd-cli apply")
     assert where in told.hint
 

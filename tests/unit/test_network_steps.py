@@ -21,6 +21,7 @@ from strixd.plan import Effect, Plan, Step
 from strixd.ports import STAGED, Device, Host, Link, Profile
 from strixd.resources import network
 from strixd.resources.network_steps import Activate, KeepProfile, StageProfile, guard
+from strixd.resources.spare import Choice
 from strixd.sim import World, simulated_host
 from strixd.sim.gate import Killed
 from strixd.sim.world import FABRIC
@@ -36,8 +37,12 @@ KEEP = KeepProfile(FABRIC, WANTED)
 DESIRED = network.Desired(Fabric(driver="ice"), (), OURS)
 
 
+def holder(device: Device) -> str:
+    return device.interface if device.profile == OURS.uuid else ""
+
+
 def planned(profile: Profile | None, device: Device, link: Link = LINK) -> Plan:
-    return network.Network().plan(DESIRED, network.Observed(Pick(link), profile, device))
+    return network.Network().plan(DESIRED, network.Observed(Choice(Pick(link)), profile, device, holder=holder(device)))
 
 
 def test_a_new_profile_is_staged_activated_and_kept() -> None:

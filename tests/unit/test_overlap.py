@@ -7,7 +7,7 @@ from test_settings import Living
 
 from strixd.engine.hold import LONGEST, hold
 from strixd.errors import CutsOff, NotSettled
-from strixd.fabric import overlap
+from strixd.fabric import Pick, overlap
 from strixd.ports import Link
 from strixd.sim import World
 from strixd.sim.world import FABRIC, MANAGEMENT
@@ -31,12 +31,12 @@ OURS = Link(FABRIC, "", addresses=("192.168.100.1/30",))
 def test_which_networks_overlap(other: str, found: bool) -> None:
     links = (OURS, Link("eth0", "", addresses=("10.9.9.9/24", other)))
     words = f"192.168.100.1/30 of the file overlaps {other} of eth0" if found else ""
-    assert overlap("192.168.100.1/30", OURS, links) == words
+    assert overlap("192.168.100.1/30", Pick(OURS), links) == words
 
 
 def test_a_link_does_not_overlap_itself_and_without_one_there_is_nothing_to_say() -> None:
-    assert overlap("192.168.100.1/30", OURS, (OURS,)) == ""
-    assert overlap("10.0.0.1/24", None, (Link("eth0", "", addresses=("10.0.0.2/24",)),)) == ""
+    assert overlap("192.168.100.1/30", Pick(OURS), (OURS,)) == ""
+    assert overlap("10.0.0.1/24", Pick(), (Link("eth0", "", addresses=("10.0.0.2/24",)),)) == ""
 
 
 @virtual

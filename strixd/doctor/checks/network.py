@@ -72,7 +72,7 @@ def address(pick: Pick, own: Own) -> Judged | None:
 
 
 def overlaps(pick: Pick, own: Own, links: tuple[Link, ...]) -> Judged:
-    told = overlap(own.node.address, pick.link, links)
+    told = overlap(own.node.address, pick, links)
     if told:
         return Judged("fault", told, OWN_NETWORK)
     return Judged("ok", f"no other link's network overlaps {own.node.address}")

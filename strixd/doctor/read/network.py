@@ -9,10 +9,11 @@ from typing import TypeVar
 
 from strixd import fabric, fence
 from strixd.config import Node
+from strixd.desired import fabric_of
 from strixd.doctor.facts import Clocks, Crossed, Door, Doors, Lowered, Own
 from strixd.doctor.gather import Scene
 from strixd.doctor.read.programs import output
-from strixd.fabric import Fabric, Pick
+from strixd.fabric import Pick
 from strixd.host.files import read_text
 from strixd.host.hardware import SysfsCards
 from strixd.ports import Card, Link, Way
@@ -22,8 +23,7 @@ T = TypeVar("T")
 
 
 def pick(own: Own, links: tuple[Link, ...]) -> Pick:
-    node = own.node
-    return fabric.pick(Fabric(node.interface, node.mac, node.driver), links, management=own.config.fabric.management)
+    return fabric.pick(fabric_of(own.node), links, management=own.config.fabric.management)
 
 
 def hardware(scene: Scene, pick: Pick) -> Card | None:
