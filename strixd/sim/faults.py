@@ -16,8 +16,9 @@ from functools import partial
 from pathlib import Path
 
 from strixd.sim.hardware import Fault as RdmaFault
+from strixd.sim.hotplug import spared
 from strixd.sim.vllm import STRANGER, Listener
-from strixd.sim.world import RAY, VLLM, World
+from strixd.sim.world import RAY, SPARE, VLLM, World
 
 Action = Callable[[World], None]
 
@@ -53,6 +54,14 @@ def _full(world: World, *, full: bool) -> None:
     world.disk.full = full
 
 
+def _spare(world: World, *, there: bool) -> None:
+    """It comes when it is first plugged in."""
+    if SPARE in world.network.nics:
+        world.plug(cable=there, link=SPARE)
+    elif there:
+        spared(world)
+
+
 def _narrow(world: World, size: int) -> None:
     world.wire.there = size
 
@@ -86,6 +95,8 @@ WORDS: Mapping[str, tuple[str, Action]] = {
     "hang": ("the engine hangs: the port is open, no completion comes", _hang),
     "cable out": ("pull the fabric cable", lambda world: world.plug(cable=False)),
     "cable in": ("plug it in again", lambda world: world.plug(cable=True)),
+    "spare in": ("plug in the cable of the spare link, by Thunderbolt", partial(_spare, there=True)),
+    "spare out": ("pull it", partial(_spare, there=False)),
     "jumbo off": ("a device in the path drops large packets from this node", partial(_narrow, size=1500)),
     "jumbo on": ("large packets cross again (then: strixd-cli apply)", partial(_narrow, size=65535)),
     "rdma down": ("the RDMA port of the card is down, its link is not", partial(_rdma, fault="down")),

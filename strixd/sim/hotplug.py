@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from strixd.ports import Link
 from strixd.sim.network import Nic
-from strixd.sim.world import World
+from strixd.sim.world import SPARE, World
 
 
 def remove(world: World, name: str) -> Link:
@@ -29,3 +29,9 @@ def insert(world: World, link: Link) -> Nic:
 def rename(world: World, old: str, new: str) -> Nic:
     """As between two boots."""
     return insert(world, replace(remove(world, old), name=new))
+
+
+def spared(world: World) -> World:
+    """The same with a second cable between two nodes, by Thunderbolt."""
+    insert(world, Link(SPARE, "02:ab:c0:00:00:01", "thunderbolt-net", carrier=True, max_mtu=65522))
+    return world

@@ -118,6 +118,9 @@ class NetworkManager:
             raise Rejected(f"Cannot activate {self.name(uuid)} on {interface}: no suitable device")
         if not nic.link.carrier:
             raise Rejected(f"Cannot activate {self.name(uuid)} on {interface}: device is not available (no carrier)")
+        for other in self.nics.values():
+            if other is not nic and other.profile == uuid:  # a profile has one device
+                self.release(other, "disconnected" if other.link.carrier else "unavailable")
         nic.turn += 1
         nic.profile, nic.state, nic.manual, nic.refused, nic.reason = uuid, "activating", False, "", ""
         self._address(nic, (), nic.native_mtu)

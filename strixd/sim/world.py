@@ -29,6 +29,7 @@ from strixd.sim.vllm import Server, Serving
 
 FABRIC = "enp194s0np0"
 MANAGEMENT = "mgmt0"
+SPARE = "thunderbolt0"
 RAY, VLLM, IMAGE = "strixd-ray.service", "strixd-vllm.service", "strixd-image.service"
 EVIDENCE = "strixd-evidence.service"
 DEVICES = frozenset({"/dev/kfd", "/dev/dri"})
@@ -60,6 +61,7 @@ class World:
         self.hub: dict[str, str] = {}
         self.firewalld = Firewalld(self.changed)
         self.network = NetworkManager(self.clock, self.firewalld, self.changed)
+        self.peers_on = ""  # the link of theirs that the other nodes are on; "" while they follow this one
         self.wire = Wire()
         self.rdma = Rdma()
         self.cluster = _cluster(self, names, head)
@@ -93,6 +95,8 @@ class World:
 
     def changed(self, reason: str) -> None:
         """Something happened by itself or by a call: whoever watches looks again."""
+        if SPARE in self.network.nics:
+            self.cluster.plug(cable=self._reached())
         for wake in tuple(self.watchers):
             wake(reason)
 
@@ -120,9 +124,16 @@ class World:
         """strixd is killed at its `at`-th matching call from now on."""
         self.fail(call, Killed(f"at call {at}"), at=at, when=when)
 
-    def plug(self, *, cable: bool) -> None:
-        self.network.carrier(FABRIC, present=cable)
-        self.cluster.plug(cable=cable)
+    def plug(self, *, cable: bool, link: str = FABRIC) -> None:
+        self.network.carrier(link, present=cable)
+        if SPARE not in self.network.nics:
+            self.cluster.plug(cable=cable)
+
+    def _reached(self) -> bool:
+        """Of two cables the one whose link has the fabric's address leads to the other nodes, when they are on it."""
+        links = [nic.link for nic in self.network.nics.values() if self.peers_on in ("", nic.name)]
+        own = f"{self.cluster.own.address}/"
+        return any(link.carrier and any(each.startswith(own) for each in link.addresses) for link in links)
 
     def kill(self, unit: str) -> None:
         """SIGKILL to a unit's main process. Ray's `--block` sees its raylet die and exits 1."""

@@ -11,7 +11,7 @@ from strixd.resources.vllm import ONLY_WORKS
 from strixd.sim.faults import WORDS
 from strixd.sim.hardware import Fault as RdmaFault
 from strixd.sim.vllm import STRANGER, Listener
-from strixd.sim.world import FABRIC, RAY, VLLM
+from strixd.sim.world import FABRIC, RAY, SPARE, VLLM
 from tests.sim.node import Node
 
 Fault = Callable[[Node, str], None]
@@ -175,6 +175,11 @@ FAULTS: dict[str, Fault] = {
     "hardware": _service("hardware"),
     "hardware hangs": _no_answer("hardware"),
 }
+SPARED: dict[str, Fault] = {
+    "spare out": lambda node, _: node.world.plug(cable=False, link=SPARE),
+    "spare in": lambda node, _: node.world.plug(cable=True, link=SPARE),
+}
+"""Where there is a spare link."""
 FOR_A_PERSON: dict[str, Fault] = {"no such model": _starts("missing"), "no memory for it": _starts("memory")}
 STRIXD = ("restart strixd", "killed in the middle", "reboot")
 ORDERS = ("undo", "apply", "restart vllm", "restart ray")
@@ -193,7 +198,7 @@ async def inject(node: Node, word: str, other: str) -> None:
         with suppress(StrixdError):
             await _order(node, word)
     else:
-        (FAULTS | FOR_A_PERSON)[word](node, other)
+        (FAULTS | SPARED | FOR_A_PERSON)[word](node, other)
 
 
 async def _order(node: Node, word: str) -> None:
@@ -225,7 +230,9 @@ def cease(node: Node) -> None:
     world.disk.full = cluster.port_taken = cluster.wrong_key = cluster.own.stuck = False
     world.serving.fault = world.rdma.fault = ""
     world.serving.listeners = {port: each for port, each in world.serving.listeners.items() if each.holder != STRANGER}
-    world.plug(cable=True)
+    world.peers_on = ""
+    for link in {FABRIC, SPARE} & set(world.network.nics):
+        world.plug(cable=True, link=link)
     for name, other in cluster.others.items():
         other.stuck = other.deaf = other.mute = False
         other.record.clear()

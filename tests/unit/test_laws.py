@@ -26,9 +26,11 @@ from strixd.plan import Resource, Step
 from strixd.ports import Boot, BootEntry, Policy, Profile, Zone
 from strixd.resources import cmdline, dscp, firewall, network
 from strixd.resources import fabric as fabric_link
+from strixd.resources.spare import GRACE
 from strixd.sim import World, clock, simulated_host
 from strixd.sim.gate import Killed, When
-from strixd.sim.world import FABRIC, leased
+from strixd.sim.hotplug import spared
+from strixd.sim.world import FABRIC, SPARE, leased
 
 CALM = 6.0  # seconds until what happens by itself after a pass has happened
 ROLLBACK = 66.0  # seconds in which a checkpoint that nobody confirmed has run out
@@ -121,6 +123,23 @@ def fenced() -> World:
     return world
 
 
+def cut() -> World:
+    """The first link, which is as it shall be, is out, and the spare is there."""
+    world = spared(unkept())
+    world.network.save(world.network.stored[OURS.uuid])
+    world.plug(cable=False)
+    return world
+
+
+def moved() -> World:
+    """On the spare, and the first link is back."""
+    world = spared(saved())
+    bolt = world.network.nics[SPARE].link
+    world.network.stage(replace(OURS, mac=bolt.mac, mtu=bolt.max_mtu))
+    world.network.begin(OURS.uuid, SPARE)
+    return world
+
+
 STARTS = (fresh, idle, lease, stale, saved, unplugged)
 
 
@@ -156,6 +175,8 @@ def cases() -> Iterator[Case]:
     fabric = Fabric(driver="ice")
     kernel = (cmdline.Cmdline(), KERNEL)
     link = (network.Network(), network.Desired(fabric, (), OURS))
+    two = Fabric(driver="ice", address=OURS.address, spare=Fabric(interface=SPARE))
+    either = (network.Network(), network.Desired(two, (), OURS, apart=1.0))
     trusted = (
         firewall.Firewall(),
         firewall.Desired(fabric, (), "trusted", firewall.Own(policy=FENCE), profile=OURS.uuid, address=OURS.address),
@@ -172,6 +193,8 @@ def cases() -> Iterator[Case]:
     for start in (*STARTS, staged, unkept):  # not `elsewhere`: a zone set only at run time outlives no activation
         yield Case(f"network-{start.__name__}", (link,), start)
         yield Case(f"all-{start.__name__}", (kernel, trusted, link), start)
+    for start in (cut, moved, unkept):
+        yield Case(f"spare-{start.__name__}", (either,), start)
     for start in (*STARTS, elsewhere, fenced):
         yield Case(f"firewall-{start.__name__}", (trusted,), start)
         yield Case(f"firewall-own-{start.__name__}", (own,), start)
@@ -202,6 +225,9 @@ async def one_pass(case: Case, world: World) -> Passed:
     settings = Settings(host, lambda name, doing, step: None)
     await settings.load()
     tended = await settings.tend(Orders(), case.pairs)
+    if any(view.next_try and view.condition != "held" for view in tended.views.values()):
+        await world.clock.sleep(GRACE)  # there is nothing but time to wait for
+        tended = await settings.tend(Orders(), case.pairs)
     failures = tuple(view.why for view in tended.views.values() if view.condition in ("held", "blocked"))
     return Passed(await left(case, world), failures)
 
