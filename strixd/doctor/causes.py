@@ -26,7 +26,7 @@ _LINKED = (
 )
 _INSIDE = ("devices", "memlock", "shared-memory", "rccl", "ray", "members", "model")
 _INSTALLED = ("labels", "boot-tool", "ssh-keys", "time-zone", "measured")
-_ALONE = ("daemon", "nic-firmware", "card", "firewall", "image", "disk")
+_ALONE = ("daemon", "nic-firmware", "card", "firewall", "image", "disk", "spare")
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "settings": (*_ALONE, *_INSTALLED, *_KERNEL, *_CARD, *_LINKED, *_INSIDE, *_SERVED),
     "daemon": (

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from strixd.config import Config, Node
+from strixd.fabric import Pick
 from strixd.host.crossing import Sight
 from strixd.resources.mtu import Record
 
@@ -83,6 +84,14 @@ class Modules:
     options: tuple[Option, ...] = ()
     barred: tuple[tuple[str, str], ...] = ()
     effective: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Cables:
+    """The fabric's two links, whichever is in force; `spare` None where cluster.toml names none."""
+
+    first: Pick
+    spare: Pick | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from doctor_faults import (
+    BOLT,
     asleep,
     denied,
     few_gpus,
@@ -11,11 +14,13 @@ from doctor_faults import (
     lowered,
     mes_in_debugfs,
     missing,
+    on_the_spare,
     other_image,
     overlapping,
     paused,
     running,
     second_library,
+    spared,
     three_nodes,
     three_nodes_with_dscp,
     with_desktop,
@@ -129,6 +134,25 @@ CASES: dict[str, tuple[str, Verdict, Fault, str]] = {
     "GPU without driver": ("gpu", "fault", lambda h: h.remove("dev/kfd"), "0000:c5:00.0 has no /dev/kfd"),
     "no GPU": ("gpu", "warning", lambda h: h.lay("sys/bus/pci/devices/0000:c5:00.0/vendor", "0x8086"), "no AMD GPU"),
     "no such card": ("card", "fault", lambda h: h.linked(name="enp9s0"), f"no link is interface {CARD}"),
+    "the spare is in force": (
+        "carrier",
+        "fault",
+        lambda h: on_the_spare(h, carrier=False),
+        f"thunderbolt0, the spare, is in force (no carrier on {CARD})",
+    ),
+    "the first link is back": (
+        "carrier",
+        "warning",
+        lambda h: on_the_spare(h, carrier=True),
+        f"{CARD} has its carrier again: strixd-cli apply takes it",
+    ),
+    "a spare without carrier": (
+        "spare",
+        "warning",
+        lambda h: spared(h, replace(BOLT, carrier=False)),
+        "the spare would not help: no carrier on thunderbolt0",
+    ),
+    "no spare": ("spare", "warning", spared, "would not help: no link is the card of driver thunderbolt-net"),
     "no carrier": ("carrier", "fault", lambda h: h.linked(carrier=False), f"no carrier on {CARD}"),
     "slow link": ("speed", "warning", lambda h: h.lay(f"{NET}/speed", "1000\n"), "1 Gb/s"),
     "old firmware of the card": (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
-from doctor_host import DIGEST, DRM, PORT, PROC, RCCL, Laid
+from doctor_host import CARD, DIGEST, DRM, PORT, PROC, RCCL, Laid
 
 from strixd.ports import Link, Member, RayReport
 from strixd.resources import members
@@ -21,6 +22,24 @@ def running(laid: Laid, line: str) -> None:
 
 def overlapping(laid: Laid) -> None:
     laid.around.others = (Link("enp1s0", "02:00:00:00:00:09", addresses=("192.168.100.5/24",)),)
+
+
+BOLT = Link("thunderbolt0", "02:ab:00:00:00:01", "thunderbolt-net", carrier=True)
+
+
+def spared(laid: Laid, *spares: Link) -> None:
+    """The file names a spare link at each end."""
+    laid.lay("etc/strixd/cluster.toml", cluster_file(card=f'interface = "{CARD}"\nspare-driver = "thunderbolt-net"'))
+    laid.around.others = (*laid.around.others, *spares)
+
+
+def on_the_spare(laid: Laid, *, carrier: bool) -> None:
+    """`carrier`: of the first link."""
+    held = replace(BOLT, addresses=laid.around.link.addresses, mtu=9000)
+    spared(laid, held)
+    laid.linked(addresses=(), carrier=carrier)
+    laid.lay("sys/class/net/thunderbolt0/carrier", "1\n")
+    laid.lay("sys/class/net/thunderbolt0/carrier_changes", "2\n")
 
 
 def missing(laid: Laid) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from strixd.doctor.checks.daemon import resource
-from strixd.doctor.facts import Crossed, Door, Doors, Lowered, Own
+from strixd.doctor.facts import Cables, Crossed, Door, Doors, Lowered, Own
 from strixd.doctor.finding import Check, Judged
 from strixd.fabric import OWN_NETWORK, Pick, overlap
 from strixd.host.crossing import Sight
@@ -23,18 +23,39 @@ HOURLY = 2.0
 def card(pick: Pick) -> Judged:
     if pick.link is None:
         return Judged("fault", pick.why, "ip -br link; then interface, mac or driver of this node in cluster.toml")
-    if pick.note:
+    if pick.note and not pick.spare:
         return Judged("warning", pick.note, "write the new name into cluster.toml, or mac instead of interface")
     return Judged("ok", f"{pick.link.name}, driver {pick.link.driver or 'unknown'}")
 
 
-def carrier(pick: Pick) -> Judged | None:
+CABLE = "check the cable and whether the other end is on; ethtool {}"
+
+
+def carrier(pick: Pick, cables: Cables) -> Judged | None:
+    """Of the first link, also while the spare is in its place."""
+    first = cables.first.link
+    if pick.spare:
+        if first is None:
+            return Judged("fault", pick.note, "ip -br link; then interface, mac or driver of this node in cluster.toml")
+        mend = "strixd-cli apply" if first.carrier else CABLE.format(first.name)
+        return Judged("warning" if first.carrier else "fault", pick.note, mend)
     if pick.link is None:
         return None
     if pick.link.carrier:
         return Judged("ok", f"{pick.link.name} has carrier")
-    mend = f"check the cable and whether the other end is on; ethtool {pick.link.name}"
-    return Judged("fault", f"no carrier on {pick.link.name}", mend)
+    return Judged("fault", f"no carrier on {pick.link.name}", CABLE.format(pick.link.name))
+
+
+def spare(cables: Cables) -> Judged | None:
+    if cables.spare is None:
+        return None
+    if cables.spare.link is None:
+        mend = "ip -br link; then spare-interface, spare-mac or spare-driver of this node in cluster.toml"
+        return Judged("warning", f"the spare would not help: {cables.spare.why}", mend)
+    name = cables.spare.link.name
+    if cables.spare.link.carrier:
+        return Judged("ok", f"{name} has carrier")
+    return Judged("warning", f"the spare would not help: no carrier on {name}", CABLE.format(name))
 
 
 def speed(hardware: Card | None) -> Judged | None:
@@ -136,6 +157,13 @@ def ports(doors: Doors) -> Judged:
 CHECKS = (
     Check("card", "link", card, "the card that cluster.toml names", "nothing here guesses another one"),
     Check("carrier", "link", carrier, "a cable with life at both ends", "the nodes have no other way to each other"),
+    Check(
+        "spare",
+        "link",
+        spare,
+        "a second cable with life at both ends",
+        "without it nothing is served while the first one is cut",
+    ),
     Check(
         "speed",
         "link",

@@ -10,7 +10,7 @@ from typing import TypeVar
 from strixd import fabric, fence
 from strixd.config import Node
 from strixd.desired import fabric_of
-from strixd.doctor.facts import Clocks, Crossed, Door, Doors, Lowered, Own
+from strixd.doctor.facts import Cables, Clocks, Crossed, Door, Doors, Lowered, Own
 from strixd.doctor.gather import Scene
 from strixd.doctor.read.programs import output
 from strixd.fabric import Pick
@@ -24,6 +24,12 @@ T = TypeVar("T")
 
 def pick(own: Own, links: tuple[Link, ...]) -> Pick:
     return fabric.pick(fabric_of(own.node), links, management=own.config.fabric.management)
+
+
+def cables(own: Own, links: tuple[Link, ...]) -> Cables:
+    named = fabric_of(own.node)
+    first, spare = fabric.both(named, links, management=own.config.fabric.management)
+    return Cables(first, spare if named.spare else None)
 
 
 def hardware(scene: Scene, pick: Pick) -> Card | None:

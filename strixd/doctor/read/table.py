@@ -22,6 +22,7 @@ READERS: Mapping[str, Reader] = {
     "modules": Reader(kernel.modules),
     "ignored": Reader(kernel.ignored),
     "pick": Reader(network.pick),
+    "cables": Reader(network.cables),
     "hardware": Reader(network.hardware),
     "uptime": Reader(network.uptime),
     "lowered": Reader(network.lowered),
