@@ -25,7 +25,8 @@ Table = Mapping[str, Any]
 
 
 def lay_cluster(hosts: Sequence[Host], changes: Mapping[str, Table] | None = None, key: str = "") -> None:
-    """Write both files on every host. `changes` adds or replaces keys by section, e.g. {"model": {"port": 8001}}."""
+    """Write both files on every host. `changes` adds or replaces keys by section, e.g. {"model": {"port": 8001}}; those
+    of "node" are every node's."""
     text, secret = cluster_toml(hosts, changes), key or secrets.token_hex(32)
     for host in hosts:
         host.write(FILE, text)
@@ -41,8 +42,9 @@ def cluster_toml(hosts: Iterable[Host], changes: Mapping[str, Table] | None = No
     }
     for name, table in (changes or {}).items():
         sections[name] = sections.get(name, {}) | dict(table)
+    every = sections.pop("node", {})
     tables = [_table(f"[{name}]", table) for name, table in sections.items()]
-    return "\n".join([*tables, *(_table("[[node]]", _node(host)) for host in hosts)])
+    return "\n".join([*tables, *(_table("[[node]]", {**_node(host), **every}) for host in hosts)])
 
 
 def _node(host: Host) -> Table:

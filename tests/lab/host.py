@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.lab import network
 from tests.lab.disk import put
-from tests.lab.layout import PROJECT, Seat, cgroup
+from tests.lab.layout import PROJECT, SPARE_NETNS, Seat, cgroup
 from tests.lab.shell import Result, attempt
 
 Entry = dict[str, str]
@@ -193,6 +193,12 @@ class Host:
 
     def push_cable(self) -> None:
         network.push(self.seat, self._all)
+
+    def pull_spare(self) -> None:
+        network.pull(self.seat, self._all, SPARE_NETNS)
+
+    def push_spare(self) -> None:
+        network.push(self.seat, self._all, SPARE_NETNS)
 
     # What lies beneath
 

@@ -27,14 +27,14 @@ def main(name: str) -> int:
 
 def _one_boot(seat: Seat, state: State) -> int:
     _make_cgroup(seat)
-    network.plug_host(seat)
-    network.settle_cable(state.seats)
+    network.plug_host(seat, spare=state.spare)
+    network.settle_cables(state.seats)
     process = subprocess.Popen(_command(seat, state.binds), stdin=subprocess.DEVNULL)
     _pid_file(seat).write_text(str(process.pid))
     status = process.wait()
     _pid_file(seat).unlink(missing_ok=True)
     network.unplug_host(seat)
-    network.settle_cable(state.seats)
+    network.settle_cables(state.seats)
     sweep_cgroup(seat.cgroup)
     return status
 

@@ -55,11 +55,11 @@ class Lab:
         for host in self.hosts:
             host.wait_booted()
 
-    def new_hosts(self, names: tuple[str, ...] = NAMES, *, disk: str = "") -> tuple[Host, ...]:
+    def new_hosts(self, names: tuple[str, ...] = NAMES, *, disk: str = "", spare: bool = False) -> tuple[Host, ...]:
         """Hosts with empty disks, booted; those of before are thrown away. `disk`: how large a disk of its own each
-        has ("2G"), for what fills it; else all of them live on the machine's."""
+        has ("2G"), for what fills it; else all of them live on the machine's. `spare`: a second cable joins them."""
         self.remove_hosts()
-        self._save(names)
+        self._save(names, spare=spare)
         for host in self.hosts:
             self._give_disk(host, disk)
         self.boot_all()
@@ -79,8 +79,8 @@ class Lab:
         make_disk(host.seat, host_root(), self.state.binds, size=size)
         shutil.copytree(modelenv.tiny_model(), host.seat.root / MODELS / "tiny")
 
-    def _save(self, names: tuple[str, ...]) -> None:
-        self._written(replace(self.state, names=names))
+    def _save(self, names: tuple[str, ...], *, spare: bool = False) -> None:
+        self._written(replace(self.state, names=names, spare=spare))
         state.save(self.state)
 
     def _written(self, written: State) -> None:

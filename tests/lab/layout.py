@@ -10,11 +10,13 @@ PREFIX = os.environ.get("STRIXD_LAB_NAME", "strixd-lab")  # two labs with two na
 FILES = Path(__file__).parent / "files"
 PROJECT = Path(__file__).parent.parent.parent
 FABRIC = "enp1s0"  # inside a host: the cable between the hosts
+SPARE = "spare0"  # inside a host: a second cable between two hosts, in a lab that has one
 MANAGEMENT = "mgmt0"  # inside a host: where an administrator would come in, with the default route
 REGISTRY_NAME = "registry.lab"
 REGISTRY_ADDRESS = "10.77.0.1"
 REGISTRY_PORT = 5000
 CABLE_NETNS = f"{PREFIX}-cable"
+SPARE_NETNS = f"{PREFIX}-spare"
 MANAGEMENT_NETNS = f"{PREFIX}-mgmt"
 LOCK = Path(f"/run/{PREFIX}.lock")
 
@@ -60,6 +62,10 @@ class Seat:
     @property
     def fabric_mac(self) -> str:
         return f"02:fa:b0:00:00:{self.number:02x}"
+
+    @property
+    def spare_mac(self) -> str:
+        return f"02:5a:4e:00:00:{self.number:02x}"
 
     @property
     def fabric_address(self) -> str:

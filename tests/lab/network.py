@@ -1,4 +1,5 @@
-"""The lab's two networks, seen from outside of the hosts: the fabric cable and the management network.
+"""The lab's networks, seen from outside of the hosts: the fabric cable, the management network, and, in a lab that
+asks for it, a second cable.
 
 Each is a bridge in a namespace of its own, so that a cable can be pulled, slowed or made lossy without touching
 anything inside a host. A host's namespace lives from power-on to power-off: a dead host keeps no address and no rule.
@@ -19,6 +20,8 @@ from tests.lab.layout import (
     MANAGEMENT_NETNS,
     PREFIX,
     REGISTRY_ADDRESS,
+    SPARE,
+    SPARE_NETNS,
     Seat,
     run_folder,
 )
@@ -30,8 +33,8 @@ DEFAULT_MTU = "1500"  # what a network card starts with
 
 
 def lay_networks() -> None:
-    """Both bridges, with nothing plugged in yet."""
-    for netns, mtu in ((CABLE_NETNS, JUMBO), (MANAGEMENT_NETNS, DEFAULT_MTU)):
+    """Their bridges, with nothing plugged in yet."""
+    for netns, mtu in ((CABLE_NETNS, JUMBO), (SPARE_NETNS, JUMBO), (MANAGEMENT_NETNS, DEFAULT_MTU)):
         _ip("netns", "add", netns)
         run(["nsenter", f"--net=/run/netns/{netns}", "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"])
         _ip("-n", netns, "link", "set", "lo", "up")
@@ -41,32 +44,35 @@ def lay_networks() -> None:
     _ip("-n", MANAGEMENT_NETNS, "addr", "add", f"{REGISTRY_ADDRESS}/24", "dev", BRIDGE)
 
 
-def plug_host(seat: Seat) -> None:
-    """A namespace with two fresh network cards, as a host has them before its first instruction."""
+def plug_host(seat: Seat, *, spare: bool) -> None:
+    """A namespace with fresh network cards, as a host has them before its first instruction."""
     unplug_host(seat)
     _ip("netns", "add", seat.netns)
     _ip("-n", seat.netns, "link", "set", "lo", "up")
     _plug(seat, MANAGEMENT_NETNS, (MANAGEMENT, seat.management_mac), DEFAULT_MTU)
     _plug(seat, CABLE_NETNS, (FABRIC, seat.fabric_mac), JUMBO)
+    if spare:
+        _plug(seat, SPARE_NETNS, (SPARE, seat.spare_mac), JUMBO)
     _ip("-n", MANAGEMENT_NETNS, "link", "set", seat.name, "up")
 
 
 def unplug_host(seat: Seat) -> None:
     """Power is off: the cards are gone, the far ends of their cables too."""
-    for netns in (CABLE_NETNS, MANAGEMENT_NETNS):
+    for netns in (CABLE_NETNS, SPARE_NETNS, MANAGEMENT_NETNS):
         attempt(["ip", "-n", netns, "link", "del", seat.name])
     attempt(["ip", "netns", "del", seat.netns])
 
 
-def settle_cable(all_seats: Sequence[Seat]) -> None:
-    """Give each host the carrier that it should see now.
+def settle_cables(all_seats: Sequence[Seat]) -> None:
+    """Give each host the carriers that it should see now.
 
     Two hosts share one cable: both lose the carrier when either is without power, or the cable is pulled at either end.
     More than two hang on a switch, and each has its own cable. One at a time: of two hosts that are switched on at
     once, the first would leave both without a carrier, should its look at the second be older than that one's own.
     """
     with _alone():
-        _settle(all_seats)
+        for netns in (CABLE_NETNS, SPARE_NETNS):
+            _settle(all_seats, netns)
 
 
 @contextmanager
@@ -80,23 +86,23 @@ def _alone() -> Iterator[None]:
         os.close(folder)
 
 
-def _settle(all_seats: Sequence[Seat]) -> None:
-    live = {seat.name for seat in all_seats if _plugged(seat) and not _pulled(seat).exists()}
+def _settle(all_seats: Sequence[Seat], netns: str) -> None:
+    live = {seat.name for seat in all_seats if _plugged(seat, netns) and not _pulled(seat, netns).exists()}
     whole = len(live) == len(all_seats) or len(all_seats) > 2
     for seat in all_seats:
-        if _plugged(seat):
+        if _plugged(seat, netns):
             state = "up" if whole and seat.name in live else "down"
-            attempt(["ip", "-n", CABLE_NETNS, "link", "set", seat.name, state])
+            attempt(["ip", "-n", netns, "link", "set", seat.name, state])
 
 
-def pull(seat: Seat, all_seats: Sequence[Seat]) -> None:
-    _pulled(seat).touch()
-    settle_cable(all_seats)
+def pull(seat: Seat, all_seats: Sequence[Seat], netns: str = CABLE_NETNS) -> None:
+    _pulled(seat, netns).touch()
+    settle_cables(all_seats)
 
 
-def push(seat: Seat, all_seats: Sequence[Seat]) -> None:
-    _pulled(seat).unlink(missing_ok=True)
-    settle_cable(all_seats)
+def push(seat: Seat, all_seats: Sequence[Seat], netns: str = CABLE_NETNS) -> None:
+    _pulled(seat, netns).unlink(missing_ok=True)
+    settle_cables(all_seats)
 
 
 @contextmanager
@@ -125,12 +131,12 @@ def lab_namespaces() -> list[str]:
     return [path.name for path in Path("/run/netns").glob(f"{PREFIX}-*")]
 
 
-def _pulled(seat: Seat) -> Path:
-    return seat.folder / "pulled"
+def _pulled(seat: Seat, netns: str) -> Path:
+    return seat.folder / ("pulled" if netns == CABLE_NETNS else "pulled-spare")
 
 
-def _plugged(seat: Seat) -> bool:
-    return attempt(["ip", "-n", CABLE_NETNS, "link", "show", "dev", seat.name]).ok
+def _plugged(seat: Seat, netns: str) -> bool:
+    return attempt(["ip", "-n", netns, "link", "show", "dev", seat.name]).ok
 
 
 def _plug(seat: Seat, wall: str, card: tuple[str, str], mtu: str) -> None:

@@ -16,6 +16,7 @@ class State:
     binds: tuple[str, ...] = ()  # FROM:PLACE, shown read-only in every host
     kept: bool = False  # left running on purpose: whoever comes next must not sweep it away
     owner: str = ""  # who started it, for a message
+    spare: bool = False  # a second cable joins the hosts
 
     @property
     def seats(self) -> tuple[Seat, ...]:
@@ -35,7 +36,9 @@ def load() -> State:
         found = json.loads(_file().read_text())
     except FileNotFoundError:
         raise LookupError("no lab is running here; `python -m tests.lab up` starts one") from None
-    return State(tuple(found["names"]), tuple(found["binds"]), bool(found["kept"]), str(found["owner"]))
+    return State(
+        tuple(found["names"]), tuple(found["binds"]), bool(found["kept"]), str(found["owner"]), bool(found.get("spare"))
+    )
 
 
 def me() -> str:
