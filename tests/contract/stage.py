@@ -28,11 +28,13 @@ from typing import Protocol, TypeVar, cast
 
 from strixd.ports import Holder, Host
 from strixd.sim import World, simulated_host
+from strixd.sim.hotplug import spared
 from strixd.sim.vllm import Listener
-from strixd.sim.world import FABRIC
+from strixd.sim.world import FABRIC, SPARE
 
 T = TypeVar("T")
 STRANGER = "contract-stranger.service"
+SECOND = "second0"
 BRIEF = 3.0  # seconds of a network checkpoint that is to run out
 
 
@@ -46,6 +48,9 @@ class Stage(Protocol):
 
     def host(self, *, rollback: float = 60.0) -> AbstractAsyncContextManager[Host]:
         """`rollback`: seconds of a network checkpoint."""
+
+    def second(self) -> AbstractContextManager[str]:
+        """Another link with carrier is there meanwhile; gives its name."""
 
     def mode(self, path: str) -> int:
         """Permission bits of a file."""
@@ -105,6 +110,11 @@ class Simulated:
     @asynccontextmanager
     async def host(self, *, rollback: float = 60.0) -> AsyncIterator[Host]:
         yield simulated_host(self.world, rollback=rollback)
+
+    @contextmanager
+    def second(self) -> Iterator[str]:
+        spared(self.world)
+        yield SPARE
 
     @contextmanager
     def without_rdma_cm(self) -> Iterator[None]:
@@ -190,6 +200,21 @@ class Real:
         if _output("nmcli", "-g", "GENERAL.CONNECTION", "device", "show", self.interface).strip() in ("", "--"):
             _output("nmcli", "--wait", "0", "device", "connect", self.interface)
             time.sleep(0.5)
+
+    @contextmanager
+    def second(self) -> Iterator[str]:
+        """NetworkManager learns of it a moment later."""
+        _output("ip", "link", "add", SECOND, "type", "veth", "peer", "name", f"{SECOND}-end")
+        try:
+            _output("ip", "link", "set", f"{SECOND}-end", "up")
+            for _ in range(100):
+                if SECOND in _output("nmcli", "-g", "DEVICE", "device").split():
+                    break
+                time.sleep(0.1)
+            _output("nmcli", "device", "set", SECOND, "managed", "yes")
+            yield SECOND
+        finally:
+            _output("ip", "link", "del", SECOND)
 
     @contextmanager
     def without_rdma_cm(self) -> Iterator[None]:

@@ -239,6 +239,24 @@ async def test_deleting_the_active_profile_frees_the_device(host: Host, stage: S
         assert await until(host, restored)
 
 
+async def test_a_profile_that_is_activated_on_another_device_leaves_the_first(host: Host, stage: Stage) -> None:
+    """Its address goes along, also where it is stored for the other one in memory only."""
+    async with cleaned(host, stage) as profile:
+        with stage.second() as other:
+            await host.network.save(profile)
+            await host.network.activate(UUID, stage.interface)
+            (second,) = [link for link in await host.links.read() if link.name == other]
+            await host.network.stage(replace(profile, interface="", mac=second.mac))
+            assert await _has(host, stage, UUID), "staged for another device, it stays in force here"
+            await host.network.activate(UUID, other)
+
+            async def moved() -> bool:
+                held = {link.name for link in await host.links.read() if profile.address in link.addresses}
+                return held == {other} and not await _has(host, stage, UUID)
+
+            assert await until(host, moved)
+
+
 async def test_other_links_are_left_alone(host: Host, stage: Stage) -> None:
     before = [link for link in await host.links.read() if link.name != stage.interface]
     async with cleaned(host, stage) as profile:
