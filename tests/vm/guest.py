@@ -122,5 +122,6 @@ def _programs() -> dict[str, tuple[str, int]]:
         "/usr/local/libexec/strixd-vm-task": ((FILES / "task").read_text(), 0o755),
         "/usr/local/libexec/hold.py": ((FILES / "hold.py").read_text(), 0o755),
         "/usr/local/libexec/link.py": ((FILES / "link.py").read_text(), 0o755),
+        "/usr/local/libexec/tos.py": ((FILES / "tos.py").read_text(), 0o755),
         "/usr/local/sbin/grubby": ((PROJECT / "tests/standin/grubby").read_text(), 0o755),
     }

@@ -112,6 +112,14 @@ def test_bench_measures_with_the_real_programs_from_each_end(seen: Seen, node: s
         assert rows["tcp"]["bandwidth"] > 0
 
 
+def test_connections_of_others_have_the_dscp_as_long_as_it_is_asked_for(seen: Seen) -> None:
+    """Seen on the wire: what the kernel's rdma_cm makes of what strixd wrote, and of what it took back."""
+    given, taken = seen["given"], seen["taken"]
+    assert (given["client"], taken["client"]) == ("connected\n",) * 2
+    assert given["status"]["facts"] == ["rdma_cm connects over rxe0 port 1 with DSCP 26 (TOS 104)"], given["status"]
+    assert (given["crossed"], taken["crossed"]) == (f"[{26 << 2}]", "[0]")
+
+
 def test_a_device_that_goes_moves_the_ladder_to_tcp_and_back(seen: Seen) -> None:
     gone, back = seen["gone"], seen["back"]
     assert (seen["deleted"], seen["added"]) == ("", "")

@@ -26,6 +26,11 @@ ELSEWHERE = (
 )
 OURS = f"{OTHER[0]}/30 dev {DEVICE}"
 MOVE = f"ip addr add 192.168.102.1/24 dev {DEVICE} && ip addr del {OURS} && ip addr add {OURS} && {ROCE}"
+DSCP = r"sed -i '/^dscp/d; s/^\[fabric\]$/&\ndscp = {}/' /etc/strixd/cluster.toml; strixd-cli apply >/dev/null 2>&1"
+BY_RDMA_CM = "timeout 300 ib_write_lat -R -d rxe0 -n 100"
+LISTEN = f"({BY_RDMA_CM} >/dev/null 2>&1 &); python3 -sP /usr/local/libexec/tos.py"
+ONCE = f"{BY_RDMA_CM} {OTHER[0]} >/dev/null 2>&1 && echo connected"
+CONNECT = f"for try in 1 2 3 4 5 6 7 8 9; do sleep 3; {ONCE} && break; done"
 Place = Callable[[str], Iterator[str]]
 """Where a line of shell is run; what it writes comes line by line."""
 
@@ -64,19 +69,19 @@ def told(at: Place, *commands: str) -> dict[str, Any]:
         return {}
 
 
-def fabric(at: Place) -> dict[str, Any]:
-    """What status says of the resource; empty while the daemon does not answer."""
+def resource(at: Place, name: str) -> dict[str, Any]:
+    """What status says of one; empty while the daemon does not answer."""
     status = told(at, "strixd-cli status --json 2>/dev/null")
-    found: list[dict[str, Any]] = [each for each in status.get("resources", []) if each["name"] == "fabric"]
+    found: list[dict[str, Any]] = [each for each in status.get("resources", []) if each["name"] == name]
     return found[0] if found else {}
 
 
-def settled(at: Place, words: str) -> dict[str, Any]:
+def settled(at: Place, words: str, name: str = "fabric") -> dict[str, Any]:
     """Once its facts, or what blocks it, have these words in them."""
     seen: list[dict[str, Any]] = [{}]
 
     def comes() -> bool:
-        seen[0] = fabric(at)
+        seen[0] = resource(at, name)
         return words in " ".join((seen[0].get("why", ""), *seen[0].get("facts", [])))
 
     until(comes)
@@ -141,6 +146,16 @@ def whole(seen: dict[str, Any]) -> None:
     seen["bench"] = {"halo1": bench(here, there), "halo2": bench(there, here, "--rung rdma")}
 
 
+def marked(seen: dict[str, Any]) -> None:
+    """Connections that others than the ranks make: which DSCP their packets have at the other end."""
+    for name, dscp, words in (("given", 26, "with DSCP 26"), ("taken", 0, "none is asked for")):
+        said(here, DSCP.format(dscp))
+        status = settled(here, words, "dscp")
+        with ThreadPoolExecutor(1) as pool:
+            crossed = pool.submit(said, there, LISTEN)
+            seen[name] = {"status": status, "client": said(here, CONNECT), "crossed": crossed.result().strip()}
+
+
 def lost_here(seen: dict[str, Any]) -> None:
     """The device goes, and comes back; then the interface is taken down under it."""
     seen["deleted"] = said(here, NO_ROCE)
@@ -167,7 +182,7 @@ def lost_there(seen: dict[str, Any]) -> None:
 
 def main() -> None:
     seen: dict[str, Any] = {}
-    for part in (without, whole, lost_here, lost_there):
+    for part in (without, whole, marked, lost_here, lost_there):
         began = time.monotonic()
         part(seen)
         seen.setdefault("seconds", {})[part.__name__] = round(time.monotonic() - began)
