@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from strixd.fabric import OWN_NETWORK, Fabric, Pick, both, overlap
+from strixd.fabric import LINKS, OWN_NETWORK, Fabric, Pick, both, overlap
 from strixd.plan import Plan, Step
 from strixd.ports import STAGED, Device, Host, Link, Profile
 from strixd.resources import mtu, spare
@@ -132,15 +132,20 @@ def _moving(plan: Plan, choice: Choice) -> Plan:
         return replace(plan, condition="waiting", why=choice.soon, again=spare.GRACE) if choice.soon else plan
     if not choice.why:
         return plan
-    lost = choice.pick.spare
-    return replace(plan, condition="held" if lost else "ok", why=choice.why if lost else "", cause=choice.why)
+    if not choice.pick.spare:
+        return replace(plan, condition="ok", cause=choice.why)
+    hint = _look_at(choice.pick.other)
+    return replace(plan, condition="held", why=choice.why, hint=hint, cause=choice.why)
+
+
+def _look_at(link: Link | None) -> str:
+    return f"check the cable and the other end; ethtool {link.name}" if link else LINKS
 
 
 def _no_carrier(name: str, link: Link, choice: Choice, facts: tuple[str, ...]) -> Plan:
     if choice.soon:
-        return Plan(name, (), "waiting", choice.soon, facts=facts, interface=link.name, again=spare.GRACE)
-    why, hint = f"no carrier on {link.name}", f"check the cable and the other end; ethtool {link.name}"
-    return Plan(name, (), "blocked", why, hint, facts, link.name)
+        return Plan(name, (), "waiting", choice.soon, _look_at(link), facts, link.name, again=spare.GRACE)
+    return Plan(name, (), "blocked", f"no carrier on {link.name}", _look_at(link), facts, link.name)
 
 
 def _plan(name: str, wanted: Profile, observed: Observed, link: Link, device: Device) -> Plan:

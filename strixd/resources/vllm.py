@@ -242,7 +242,7 @@ def _stalled(observed: Observed) -> str:
     if progress is None:
         return ""
     if progress.short >= RANK_LOST:
-        return f"a rank of it ended, and for {RANK_LOST:.0f} s it has not ended for that"
+        return f"one of its ranks ended {RANK_LOST:.0f} s ago, and the server still waits for it"
     if min(progress.still, progress.idle) > STILL:
         return f"for {STILL:.0f} s it has written nothing, grown no file and used no processor"
     if progress.still > ONLY_WORKS:

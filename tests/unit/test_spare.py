@@ -223,6 +223,19 @@ def test_a_link_that_lost_the_profile_with_its_carrier_gets_it_when_the_move_is_
     assert plan.steps[0] == StageProfile("enp1s0", TO_SPARE, ON_DISK, in_force=True)
 
 
+@pytest.mark.parametrize(
+    ("chosen", "device", "hint"),
+    [
+        (Choice(replace(SPARE, other=without(ICE)), "lost"), IDLE, "ethtool enp1s0"),
+        (Choice(SPARE, "lost"), IDLE, "ip -br link"),  # the first is not there
+        (Choice(Pick(without(ICE)), soon="no carrier"), Device("enp1s0", True, "unavailable"), "ethtool enp1s0"),
+        (Choice(Pick(without(ICE))), Device("enp1s0", True, "unavailable"), "ethtool enp1s0"),
+    ],
+)
+def test_a_cable_that_is_out_has_a_next_command(chosen: Choice, device: Device, hint: str) -> None:
+    assert hint in planned(chosen, ON_DISK, device).hint
+
+
 def test_on_the_spare_nothing_is_left_to_do_and_nothing_is_kept_on_disk() -> None:
     plan = planned(Choice(Pick(SERVING, spare=True, note="why")), THERE, HAS_BOLT, "thunderbolt0")
     assert (plan.steps, plan.condition, plan.why) == ((), "ok", "")
