@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from strixd.engine import memory
 from strixd.orders import Orders
 from strixd.sim import clock, simulated_host
-from tests.sim.lawful import watched
-from tests.sim.mischief import FAULTS, FOR_A_PERSON, ORDERS, STRIXD, cease, inject, patience
-from tests.sim.node import MODEL, Node, names, serving, world
+from tests.sim.mischief import FAULTS, FOR_A_PERSON, ORDERS, STRIXD, patience
+from tests.sim.node import MODEL, Node, serving, world
 from tests.sim.often import tried
+from tests.sim.ordeal import undergo
 
 words = st.sampled_from([*FAULTS, *FOR_A_PERSON, *STRIXD, *ORDERS])
 waits = st.sampled_from([0.1, 1.0, 3.0, 10.0, 40.0, 100.0, 400.0])
@@ -28,15 +28,7 @@ sequences = st.lists(st.tuples(words, waits), min_size=1, max_size=8)
 def test_tokens_come_again_when_the_world_allows(sequence: list[tuple[str, float]]) -> None:
     async def life() -> None:
         async with serving() as node:
-            laws = watched(node)
-            for word, wait in sequence:
-                await inject(node, word, names(2)[1])
-                await node.world.clock.sleep(wait)
-                assert not laws.broken
-            cease(node)
-            await node.world.clock.sleep(60)  # what was begun meanwhile has failed
-            assert node.engine
-            await node.engine.apply("uid 0: apply")  # after an undo
+            laws = await undergo(node, sequence)
             await node.answers(seconds=patience(node))
             assert not laws.broken
 

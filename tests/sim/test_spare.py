@@ -15,11 +15,11 @@ from strixd.sim import clock
 from strixd.sim.hotplug import spared
 from strixd.sim.world import FABRIC, SPARE, VLLM, World
 from tests.cluster_file import cluster_file
-from tests.sim.lawful import watched
-from tests.sim.mischief import FAULTS, cease, inject, patience
+from tests.sim.mischief import FAULTS, patience
 from tests.sim.mischief import SPARED as CABLES
-from tests.sim.node import MODEL, Node, answering, living, names, starts, virtual, world
+from tests.sim.node import MODEL, Node, answering, living, starts, virtual, world
 from tests.sim.often import tried
+from tests.sim.ordeal import undergo
 
 FILE = cluster_file(name="sim", prefix=24, card='driver = "ice"\nspare-driver = "thunderbolt-net"')
 GOOD = "RDMA (RoCE v2, irdma0 port 1, GID 3)"
@@ -180,15 +180,7 @@ sequences = st.lists(st.tuples(cables | words, waits), min_size=1, max_size=8)
 def test_tokens_come_again_with_a_spare_link_too(sequence: list[tuple[str, float]]) -> None:
     async def life() -> None:
         async with serving() as node:
-            laws = watched(node)
-            for word, wait in sequence:
-                await inject(node, word, names(2)[1])
-                await node.world.clock.sleep(wait)
-                assert not laws.broken
-            cease(node)
-            await node.world.clock.sleep(60)  # what was begun meanwhile has failed
-            assert node.engine
-            await node.engine.apply("uid 0: apply")  # after an undo
+            laws = await undergo(node, sequence)
             wait = patience(node)
             await node.until(lambda status: holder(node) == FABRIC and answering(status), seconds=wait)
             assert not laws.broken
