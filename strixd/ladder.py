@@ -16,6 +16,8 @@ from strixd.ports.hardware import WINDOW, Card, RdmaPort
 Kind = Literal["roce", "infiniband", "thunderbolt", "ethernet"]
 Name = Literal["rdma", "tcp"]
 ROCE_V2 = "RoCE v2"
+CABLE = "check the cable and whether the other end is on; ethtool {}"
+"""What to do about a link without carrier."""
 OFF = "NCCL_IB_DISABLE"
 GRACE = 10.0
 """Seconds that RDMA has to come, where it can be expected: a driver loads late, and a port and its GIDs come after the
@@ -82,8 +84,7 @@ def judge(wanted: Wanted, card: Card, now: float) -> Verdict:
     kind, rdma = classify(wanted, card), _rdma(wanted, card)
     tcp = Rung("tcp", card.interface, "" if card.carrier else _no_carrier(card), speed=card.speed)
     if tcp.why:
-        hint = f"check the cable and the other end; ethtool {card.interface}"
-        return Verdict(kind, rdma, tcp, "blocked", tcp.why, hint)
+        return Verdict(kind, rdma, tcp, "blocked", tcp.why, CABLE.format(card.interface))
     if rdma.why and _may_come(wanted, card) and elapsed(card.since, now) < GRACE:
         then = f"when it does not come within {GRACE:.0f} s, TCP is taken, {COST}"
         why = f"RDMA is not there: {rdma.why}; {then if wanted.allow_tcp else f'it has {GRACE:.0f} s to come'}"

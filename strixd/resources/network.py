@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from strixd.fabric import LINKS, OWN_NETWORK, Fabric, Pick, both, overlap
+from strixd.ladder import CABLE
 from strixd.plan import Plan, Step
 from strixd.ports import STAGED, Device, Host, Link, Profile
 from strixd.resources import mtu, spare
@@ -139,7 +140,7 @@ def _moving(plan: Plan, choice: Choice) -> Plan:
 
 
 def _look_at(link: Link | None) -> str:
-    return f"check the cable and the other end; ethtool {link.name}" if link else LINKS
+    return CABLE.format(link.name) if link else LINKS
 
 
 def _no_carrier(name: str, link: Link, choice: Choice, facts: tuple[str, ...]) -> Plan:

@@ -9,6 +9,7 @@ from strixd.doctor.facts import Cables, Crossed, Door, Doors, Lowered, Own
 from strixd.doctor.finding import Check, Judged
 from strixd.fabric import OWN_NETWORK, Pick, overlap
 from strixd.host.crossing import Sight
+from strixd.ladder import CABLE
 from strixd.ports import Card, Link
 from strixd.resources import mtu as mtus
 
@@ -26,9 +27,6 @@ def card(pick: Pick) -> Judged:
     if pick.note and not pick.spare:
         return Judged("warning", pick.note, "write the new name into cluster.toml, or mac instead of interface")
     return Judged("ok", f"{pick.link.name}, driver {pick.link.driver or 'unknown'}")
-
-
-CABLE = "check the cable and whether the other end is on; ethtool {}"
 
 
 def carrier(pick: Pick, cables: Cables) -> Judged | None:
