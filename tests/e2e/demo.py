@@ -107,8 +107,8 @@ def _crash(cluster: Cluster) -> None:
     pid = cluster.server_pid()
     say(f"halo1$ kill -KILL {pid}    (the process that answers)")
     cluster.kill_server()
-    cluster.cli("wait", "ready", "--timeout", "170").check()
     cluster.wait_for_tokens()
+    cluster.cli("wait", "ready", "--timeout", "170").check()  # strixd has seen the end of it, too
     say("it answers again, with nobody having typed anything")
     say("halo1$ strixd-cli incidents 1")
     show(cluster.cli("incidents", "1").check().stdout)
