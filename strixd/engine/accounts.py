@@ -157,7 +157,7 @@ class Incidents:
         if self._guessed and blame and blame.sure and blame.resource == now.resource:
             now, self._guessed = replace(now, resource=blame.resource, cause=blame.cause), False
         elif blame:
-            now = incident.blamed(now, blame)
+            now = incident.blamed(now, blame, orphaned="ray" in self._suspects)
         for moment in self._moments:
             now = incident.mark(now, moment)
         self._book = replace(self._book, now=self._marked(now, run))

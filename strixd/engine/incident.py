@@ -47,15 +47,13 @@ def begin(blame: Blame, now: float) -> Incident:
     )
 
 
-def blamed(incident: Incident, blame: Blame) -> Incident:
+def blamed(incident: Incident, blame: Blame, *, orphaned: bool = False) -> Incident:
     """A lower layer explains what was seen first, as long as nothing has been started again. What was killed explains
-    itself: a server whose ranks or engine are lost ends by itself, with status 0 (vLLM 0.32, seen)."""
+    itself: a server whose ranks or engine are lost ends by itself, with status 0 (vLLM 0.32, seen). `orphaned`: Ray
+    has ended, too; then the kernel killed the server, whose PID namespace is that of Ray's container."""
     order = (HOST, *PATH)
-    if (
-        at(incident, "started")
-        or workload.KILLED in incident.cause
-        or order.index(blame.resource) >= order.index(incident.resource)
-    ):
+    itself = workload.KILLED in incident.cause and not orphaned
+    if itself or at(incident, "started") or order.index(blame.resource) >= order.index(incident.resource):
         return incident
     return replace(incident, resource=blame.resource, cause=blame.cause)
 

@@ -66,6 +66,11 @@ class Run:
     def killed(self, signal: int = 9) -> None:
         self._manager.over(self, "failed", "signal", signal)
 
+    def dies(self, status: int, seconds: float) -> None:
+        """Its container is gone; systemd notes the end when podman has cleaned up."""
+        self._manager.bereave(self)
+        self.after(seconds, lambda: self.exit(status))
+
     def end_timers(self) -> None:
         for timer in self._timers:
             timer.cancel()
@@ -170,6 +175,14 @@ class Systemd:
     def _enter(self, record: Record, active: Active) -> None:
         record.state = replace(record.state, active=active, since=self.clock.steady())
         self._changed(f"unit {record.state.name}")
+
+    def bereave(self, run: Run) -> None:
+        """The kernel kills all in the PID namespace of a container whose first process has ended."""
+        self._enter(self.records[run.name], "deactivating")
+        inside = f"--pid=container:{run.name.removesuffix('.service')}"
+        for other in self.records.values():
+            if other.run and inside in other.run.text:
+                other.run.killed()
 
     def over(self, run: Run, active: Active, result: str, status: int) -> None:
         """The run has ended, by itself or not; so do units that are bound to it."""

@@ -32,6 +32,7 @@ MANAGEMENT = "mgmt0"
 SPARE = "thunderbolt0"
 RAY, VLLM, IMAGE = "strixd-ray.service", "strixd-vllm.service", "strixd-image.service"
 EVIDENCE = "strixd-evidence.service"
+CLEANED_UP = 1.5  # seconds from the end of a container's first process to that of its unit (2 s on a busy host, seen)
 DEVICES = frozenset({"/dev/kfd", "/dev/dri"})
 
 
@@ -140,7 +141,7 @@ class World:
         record = self.systemd.records.get(unit)
         if record and record.run:
             run = record.run
-            run.after(0.8, lambda: run.exit(1)) if unit == RAY else run.killed()
+            run.after(0.8, lambda: run.dies(1, CLEANED_UP)) if unit == RAY else run.killed()
 
     def reboot(self) -> None:
         """All that strixd does not survive either: build a new host on this world afterwards."""

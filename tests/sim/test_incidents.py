@@ -195,10 +195,11 @@ async def test_what_ended_while_the_model_still_answered_is_the_cause() -> None:
     """systemd ends the server a moment after Ray; by then Ray is on its way again ("is activating", seen)."""
     async with serving() as node:
         await node.world.clock.sleep(60)
-        run = node.world.systemd.records[VLLM].run
-        assert run
-        run.text = run.text.replace("BindsTo=", "Wants=")
-        node.world.kill(RAY)
+        server, ray = (node.world.systemd.records[name].run for name in (VLLM, RAY))
+        assert server
+        assert ray
+        server.text = server.text.replace("BindsTo=", "Wants=")
+        ray.exit(1)
         await node.until(lambda status: status.incident is not None, seconds=60)
         assert node.status.incident
         assert node.status.incident.cause == "strixd-ray.service ended with status 1"
@@ -231,3 +232,16 @@ async def test_a_layer_below_that_ended_a_moment_later_is_told_by_its_end_and_no
         await node.until(lambda status: status.incident is not None and status.incident.resource == "ray", seconds=60)
         assert node.status.incident
         assert node.status.incident.cause == "strixd-ray.service ended with status 1"
+
+
+@virtual
+async def test_a_server_that_went_with_its_ray_is_told_by_that() -> None:
+    """The kernel kills what is in the PID namespace of Ray's container; Ray's unit is seen to end a moment later."""
+    async with serving() as node:
+        await node.world.clock.sleep(60)
+        node.world.kill(RAY)
+        await node.until(lambda status: status.incident is not None, seconds=60)
+        assert node.status.incident
+        assert node.status.incident.cause == "strixd-vllm.service killed by signal 9"
+        (over,) = await mended(node)
+        assert (over.resource, over.cause) == ("ray", "strixd-ray.service ended with status 1")

@@ -153,6 +153,13 @@ def test_what_was_killed_explains_itself() -> None:
     assert incidents.blamed(killed, Blame("ray", "halo2 has not joined")) == killed
 
 
+@pytest.mark.parametrize("lower", [Blame("ray", "ended with status 1"), Blame("network", "no carrier")], ids=str)
+def test_what_the_end_of_ray_has_killed_is_explained_by_that_and_what_explains_it(lower: Blame) -> None:
+    killed = incidents.begin(Blame("vllm", "strixd-vllm.service killed by signal 9"), 10.0)
+    explained = incidents.blamed(killed, lower, orphaned=True)
+    assert (explained.resource, explained.cause) == (lower.resource, lower.cause)
+
+
 def test_an_echo_explains_nothing() -> None:
     views = {v.name: v for v in (view("ray", "waiting", "started"), view("vllm", "held", "ended with status 0"))}
     assert incidents.lowest(views, {"ray"}, {}) == Blame("vllm", "ended with status 0", sure=False)
