@@ -14,9 +14,12 @@ A record that is no longer renewed proves nothing: its ranks do not keep the nex
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from strixd.plan import Plan
 from strixd.ports import Member
 from strixd.resources import record
+from strixd.workload import Start
 
 LEFT_AFTER = 10.0  # seconds that ranks may outlive their server
 FREED_WITHIN = 30.0  # seconds from the end of the server: what GPUs hold longer is somebody else's
@@ -51,6 +54,17 @@ def counted(members: Iterable[Member]) -> int | None:
     told = [m.record.get("ranks", "") for m in members if m.alive and m.age <= STALE_AFTER]
     whole = len(told) == sum(m.alive for m in members)
     return sum(map(_number, told)) if whole and all(told) else None
+
+
+def without(plan: Plan, ranks: int) -> Plan:
+    """The plan, but nothing is started beside ranks. Ray's resource sees to that, too, but not when the
+    server ends between the looks at the two in one pass."""
+    if not ranks or not any(isinstance(step, Start) for step in plan.steps):
+        return plan
+    if plan.condition != "ok":
+        return replace(plan, steps=())
+    why = f"{count(ranks)} of the former run not ended yet"
+    return Plan(plan.resource, condition="waiting", why=why, echo=True)
 
 
 def memory(members: Iterable[Member], ended: float, now: float) -> str:

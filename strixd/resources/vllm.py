@@ -98,6 +98,7 @@ class Observed:
     progress: Progress | None = None  # None unless it runs and has not answered yet
     holders: tuple[Holder, ...] = ()  # who listens on the API's port; asked while the unit is down
     ray: str | None = None  # the text of the Ray container on this node
+    left: int = 0  # ranks that the nodes tell of while the unit is down
 
 
 class Vllm:
@@ -134,10 +135,12 @@ class Vllm:
             progress=await _progress(host, desired, unit) if running and not answer.proven else None,
             holders=await host.listeners.on(desired.listen.port) if desired.container and workload.down(unit) else (),
             ray=await host.files.read(f"{FOLDER}/{RAY}.container"),
+            left=await _left(host) if workload.down(unit) else 0,
         )
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
-        return unless_taken(self._plan(desired, observed), observed.unit, desired.listen, observed.holders)
+        plan = unless_taken(self._plan(desired, observed), observed.unit, desired.listen, observed.holders)
+        return leftovers.without(plan, observed.left)
 
     def _plan(self, desired: Desired, observed: Observed) -> Plan:
         unit = observed.unit
@@ -187,6 +190,11 @@ async def _progress(host: Host, desired: Desired, unit: Unit) -> Progress:
     seconds = sum(record.number(other.get("cpu", "")) for other in others)
     ranks = leftovers.counted(report.members) if report else None
     return await host.work.progress(unit.invocation, desired.grows, signs, seconds, ranks)
+
+
+async def _left(host: Host) -> int:
+    report = await host.ray.report()
+    return leftovers.counted(report.members) or 0 if report else 0
 
 
 def complete(desired: Desired, observed: Observed) -> Container:

@@ -40,6 +40,7 @@ ENDINGS = {
 }
 
 
+IMPORTS = 0.2  # of the time of a start; then come the ranks
 STILL = ("silent", "spinning")
 STRANGER = Holder("0.0.0.0", unit="stranger.service", processes=((4242, "nc"),))
 OWN = Holder("127.0.0.1", unit="strixd-vllm.service", processes=((808, "vllm"),))
@@ -99,7 +100,7 @@ class Server:
         elif not self._cluster.session:
             self._end(run, ENDINGS["alone"])
         elif fault not in STILL:
-            self._place(run, 0.0)
+            run.after(IMPORTS * self._cluster.pace.load, lambda: self._place(run, 0.0))
 
     def ended(self) -> None:
         self._cluster.lost.remove(self._lost)
@@ -134,7 +135,7 @@ class Server:
             run.log(f"Loading {self.model}")
             self._cluster.place()
             self._placed = self._cluster.ranks
-            run.after(self._cluster.pace.load, lambda: self._listen(run))
+            run.after((1 - IMPORTS) * self._cluster.pace.load, lambda: self._listen(run))
         elif waited >= PLACEMENT:
             self._end(run, ENDINGS["placement"])
         else:

@@ -350,6 +350,16 @@ def watched(desired: vllm.Desired, **changes: object) -> vllm.Observed:
     return replace(replace(observed, text=text), **changes)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("text", [None, "an earlier text"])
+@pytest.mark.parametrize(("left", "begins"), [(0, True), (1, False)])
+def test_nothing_is_started_beside_ranks_not_counted_yet(text: str | None, left: int, begins: bool) -> None:
+    desired = served()
+    ended = Unit("strixd-vllm.service", loaded=True, active="failed", result="signal", status=9, invocation="i1")
+    observed = watched(desired, unit=ended, left=left)
+    plan = vllm.Vllm().plan(desired, replace(observed, text=text or observed.text))
+    assert any(isinstance(step, Start) for step in plan.steps) is begins
+
+
 def test_served_means_that_a_completion_came_out() -> None:
     desired = served()
     loading = vllm.Vllm().plan(desired, watched(desired))
