@@ -87,7 +87,7 @@ def _bring_up(cluster: Cluster) -> None:
 
 
 def _serve(cluster: Cluster) -> None:
-    say(f"halo1$ strixd-cli serve {MODEL}")
+    say(f"halo1$ strixd-cli serve {MODEL}    (half a minute to two)")
     show(cluster.serve().stdout)
     say("halo1$ strixd-cli status  (ignore cmdline and memory: a demo host has no boot loader and no such limit)")
     show(cluster.cli("status").check().stdout)
@@ -105,7 +105,7 @@ def _answer(cluster: Cluster) -> None:
 
 def _crash(cluster: Cluster) -> None:
     pid = cluster.server_pid()
-    say(f"halo1$ kill -KILL {pid}    (the process that answers)")
+    say(f"halo1$ kill -KILL {pid}    (the process that answers; tokens again after half a minute to two)")
     cluster.kill_server()
     cluster.wait_for_tokens()
     cluster.cli("wait", "ready", "--timeout", "170").check()  # strixd has seen the end of it, too

@@ -45,7 +45,7 @@ def _build(folder: Path, name: str, build: Build) -> None:
     part = folder.with_name(folder.name + ".part")
     remove_tree(part)
     part.mkdir(parents=True)
-    say(f"building {name}, once")
+    say(f"building {name}, once; this may take minutes")
     started = time.monotonic()
     build(part)
     part.rename(folder)
