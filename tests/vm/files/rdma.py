@@ -27,7 +27,7 @@ ELSEWHERE = (
 OURS = f"{OTHER[0]}/30 dev {DEVICE}"
 MOVE = f"ip addr add 192.168.102.1/24 dev {DEVICE} && ip addr del {OURS} && ip addr add {OURS} && {ROCE}"
 DSCP = r"sed -i '/^dscp/d; s/^\[fabric\]$/&\ndscp = {}/' /etc/strixd/cluster.toml; strixd-cli apply >/dev/null 2>&1"
-BY_RDMA_CM = "timeout 300 ib_write_lat -R -d rxe0 -n 100"
+BY_RDMA_CM = "timeout 300 ib_write_lat -R -d rxe0 -u 18 -n 100"
 LISTEN = f"({BY_RDMA_CM} >/dev/null 2>&1 &); python3 -sP /usr/local/libexec/tos.py"
 ONCE = f"{BY_RDMA_CM} {OTHER[0]} >/dev/null 2>&1 && echo connected"
 CONNECT = f"for try in 1 2 3 4 5 6 7 8 9; do sleep 3; {ONCE} && break; done"
