@@ -19,6 +19,7 @@ from dataclasses import replace
 from strixd.plan import Plan
 from strixd.ports import Member
 from strixd.resources import record
+from strixd.resources.members import LOOK
 from strixd.workload import Start
 
 LEFT_AFTER = 10.0  # seconds that ranks may outlive their server
@@ -42,7 +43,7 @@ def called_down(head: Member) -> bool:
     return head.age <= STALE_AFTER and head.record.get("server") == "down"
 
 
-def by_node(members: Iterable[Member], node: str, own: int) -> Mapping[str, int]:
+def by_node(members: Iterable[Member], node: str = "", own: int = 0) -> Mapping[str, int]:
     """`own`: what was counted on this node just now. A probe that says nothing of ranks (an older one) has none."""
     told = {m.name: _number(m.record.get("ranks", "")) for m in members if m.alive and m.age <= STALE_AFTER}
     counts = {**told, node: max(own, told.get(node, 0))}
@@ -56,15 +57,14 @@ def counted(members: Iterable[Member]) -> int | None:
     return sum(map(_number, told)) if whole and all(told) else None
 
 
-def without(plan: Plan, ranks: int) -> Plan:
-    """The plan, but nothing is started beside ranks. Ray's resource sees to that, too, but not when the
-    server ends between the looks at the two in one pass."""
+def without(plan: Plan, ranks: Mapping[str, int]) -> Plan:
+    """The plan, but nothing is started beside ranks. Ray's resource sees to that, too, but not when the server ends
+    between the looks at the two in one pass."""
     if not ranks or not any(isinstance(step, Start) for step in plan.steps):
         return plan
     if plan.condition != "ok":
         return replace(plan, steps=())
-    why = f"{count(ranks)} of the former run not ended yet"
-    return Plan(plan.resource, condition="waiting", why=why, echo=True)
+    return Plan(plan.resource, condition="waiting", why=sentence(ranks), hint=LOOK, echo=True)
 
 
 def memory(members: Iterable[Member], ended: float, now: float) -> str:

@@ -7,6 +7,7 @@ its engine dies). Some ends are permanent and named at once instead of tried aga
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -98,7 +99,7 @@ class Observed:
     progress: Progress | None = None  # None unless it runs and has not answered yet
     holders: tuple[Holder, ...] = ()  # who listens on the API's port; asked while the unit is down
     ray: str | None = None  # the text of the Ray container on this node
-    left: int = 0  # ranks that the nodes tell of while the unit is down
+    left: Mapping[str, int] = field(default_factory=dict)  # ranks that the nodes tell of while the unit is down
 
 
 class Vllm:
@@ -135,7 +136,7 @@ class Vllm:
             progress=await _progress(host, desired, unit) if running and not answer.proven else None,
             holders=await host.listeners.on(desired.listen.port) if desired.container and workload.down(unit) else (),
             ray=await host.files.read(f"{FOLDER}/{RAY}.container"),
-            left=await _left(host) if workload.down(unit) else 0,
+            left=await _left(host) if workload.down(unit) else {},
         )
 
     def plan(self, desired: Desired, observed: Observed) -> Plan:
@@ -192,9 +193,9 @@ async def _progress(host: Host, desired: Desired, unit: Unit) -> Progress:
     return await host.work.progress(unit.invocation, desired.grows, signs, seconds, ranks)
 
 
-async def _left(host: Host) -> int:
+async def _left(host: Host) -> Mapping[str, int]:
     report = await host.ray.report()
-    return leftovers.counted(report.members) or 0 if report else 0
+    return leftovers.by_node(report.members) if report else {}
 
 
 def complete(desired: Desired, observed: Observed) -> Container:

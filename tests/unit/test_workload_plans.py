@@ -351,13 +351,15 @@ def watched(desired: vllm.Desired, **changes: object) -> vllm.Observed:
 
 
 @pytest.mark.parametrize("text", [None, "an earlier text"])
-@pytest.mark.parametrize(("left", "begins"), [(0, True), (1, False)])
-def test_nothing_is_started_beside_ranks_not_counted_yet(text: str | None, left: int, begins: bool) -> None:
+@pytest.mark.parametrize(("left", "begins"), [({}, True), ({"halo2": 1}, False)])
+def test_nothing_is_started_beside_ranks_not_counted_yet(text: str | None, left: dict[str, int], begins: bool) -> None:
     desired = served()
     ended = Unit("strixd-vllm.service", loaded=True, active="failed", result="signal", status=9, invocation="i1")
     observed = watched(desired, unit=ended, left=left)
     plan = vllm.Vllm().plan(desired, replace(observed, text=text or observed.text))
     assert any(isinstance(step, Start) for step in plan.steps) is begins
+    named = (plan.why, bool(plan.hint)) == ("1 rank of the former run is still there, on halo2", True)
+    assert named is (bool(text) and not begins), "what has ended says that instead"
 
 
 def test_served_means_that_a_completion_came_out() -> None:
