@@ -44,8 +44,8 @@ class ConfigError(Refused):
     code = "ConfigError"
     exit_status = 78  # EX_CONFIG
 
-    def __init__(self, complaints: tuple[str, ...]) -> None:
-        super().__init__("\n".join(complaints))
+    def __init__(self, complaints: tuple[str, ...], *, hint: str = "") -> None:
+        super().__init__("\n".join(complaints), hint=hint)
         self.complaints = complaints
 
 

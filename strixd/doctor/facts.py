@@ -17,9 +17,11 @@ Door = Literal["open", "refused", "forbidden", "silent"]
 
 @dataclass(frozen=True, slots=True)
 class Complaints:
-    """About cluster.toml, as FILE:LINE: KEY: what is wrong; none when it can be used."""
+    """About cluster.toml, as FILE:LINE: KEY: what is wrong; none when it can be used. `hint`: what mends it, if not an
+    editor."""
 
     lines: tuple[str, ...] = ()
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

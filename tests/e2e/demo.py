@@ -75,9 +75,10 @@ def _versions(cluster: Cluster) -> None:
 
 
 def _bring_up(cluster: Cluster) -> None:
-    say("systemctl enable --now strixd, on both; what it changes, from its journal:")
+    say("systemctl enable --now strixd, on both")
     cluster.start()
     _versions(cluster)
+    say("what it changes, from its journal:")
     for host in cluster.hosts:
         cluster.cli("wait", "ready", "--timeout", "170", host=host).check()
         show(

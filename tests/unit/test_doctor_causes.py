@@ -52,6 +52,20 @@ def test_a_stopped_container_explains_what_cannot_be_seen_in_it(laid: Laid) -> N
     assert findings["container"].cause
 
 
+@pytest.mark.parametrize(
+    ("text", "mend"), [(None, "strixd-cli init"), ("[cluster", "sudoedit /etc/strixd/cluster.toml")]
+)
+def test_a_file_that_is_not_there_is_written_by_init_and_a_wrong_one_is_edited(
+    laid: Laid, text: str | None, mend: str
+) -> None:
+    laid.remove("etc/strixd/cluster.toml")
+    if text is not None:
+        laid.lay("etc/strixd/cluster.toml", text)
+    settings = next(each for each in laid.findings() if each.name == "settings")
+    assert (settings.verdict, settings.cause) == ("fault", True)
+    assert settings.mend.startswith(mend)
+
+
 def one(name: str, verdict: Verdict) -> Finding:
     return Finding(name, "kernel", verdict, "", "", "", "")
 

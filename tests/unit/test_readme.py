@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,3 +53,10 @@ def test_its_list_of_what_only_fedora_can_prove_is_doctors() -> None:
     named = set(re.findall(r"`([a-z-]+)`", table))
     names = {check.name for check in FIRST_INSTALL}
     assert names - {check.name for check in CHECKS} <= named <= names
+
+
+def test_its_alias_of_a_checkout_runs_what_becomes_another_program_from_any_folder() -> None:
+    alias = next(line for line in _LINE.findall(TEXT) if "alias strixd-cli=" in line)
+    script = f"shopt -s expand_aliases\n{alias}\ncd /\nstrixd-cli doctor --json"
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert json.loads(done.stdout), done.stderr

@@ -14,7 +14,8 @@ _VERDICTS: Mapping[str, Verdict] = {"ok": "ok", "waiting": "warning", "ineffecti
 def settings(complaints: Complaints) -> Judged:
     if not complaints.lines:
         return Judged("ok", "cluster.toml can be used, and names this host")
-    return Judged("fault", "; ".join(complaints.lines), "sudoedit /etc/strixd/cluster.toml && strixd-cli config check")
+    mend = complaints.hint or "sudoedit /etc/strixd/cluster.toml && strixd-cli config check"
+    return Judged("fault", "; ".join(complaints.lines), mend)
 
 
 def daemon(daemon: Daemon) -> Judged:

@@ -79,7 +79,7 @@ def clocks(scene: Scene, own: Own) -> Clocks:
 
 def synchronized() -> bool:
     """Whether a time server sets this host's clock, as systemd knows."""
-    return output("timedatectl", "show", "-P", "NTPSynchronized").strip() == "yes"
+    return output("timedatectl", "show", "--property=NTPSynchronized", "--value").strip() == "yes"
 
 
 def _each(own: Own, ask: Callable[[Node], T]) -> list[tuple[str, T]]:

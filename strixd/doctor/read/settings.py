@@ -30,7 +30,7 @@ def own(scene: Scene) -> Own:
     """The cards are read from sysfs: for who this host is, netlink need not answer. Raises ConfigError."""
     text = read_text(str(scene.path(config.EXPECTED_AT)))
     if text is None:
-        raise ConfigError((f"{config.EXPECTED_AT}:0: there is no such file",))
+        raise ConfigError((f"{config.EXPECTED_AT}:0: there is no such file",), hint="strixd-cli init")
     read = config.parse(text, config.EXPECTED_AT).config
     name = scene.path("/proc/sys/kernel/hostname").read_text().strip()
     macs = [path.read_text().strip() for path in scene.path("/sys/class/net").glob("*/address")]
@@ -42,7 +42,7 @@ def complaints(scene: Scene) -> Complaints:
     try:
         own(scene)
     except ConfigError as error:
-        return Complaints(error.complaints)
+        return Complaints(error.complaints, error.hint)
     return Complaints()
 
 
