@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import time
 from pathlib import Path
 
-from tests.lab import network
+from tests.lab import network, pidfile
 from tests.lab.keeper import sweep_cgroup
 from tests.lab.layout import Seat, cgroup, run_folder
 from tests.lab.shell import attempt, remove_tree, run
@@ -25,9 +26,8 @@ def sweep() -> None:
 
 def remove_host(seat: Seat) -> None:
     """One host, disk and all."""
-    keeper = seat.folder / "keeper.pid"
-    if keeper.exists():
-        _end(int(keeper.read_text()))
+    if keeper := pidfile.living(seat.folder / "keeper.pid"):
+        os.kill(keeper, signal.SIGKILL)
     kill_group(seat.cgroup)
     unmount_below(seat.folder)
     network.unplug_host(seat)
@@ -81,15 +81,6 @@ def mounts_below(folder: Path) -> list[str]:
     places = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
     plain = [re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), place) for place in places]
     return [place for place in plain if place == str(folder) or place.startswith(f"{folder}/")]
-
-
-def _end(pid: int) -> None:
-    """End a host's keeper, if the number is still one's."""
-    try:
-        if b"tests.lab.keeper" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            os.kill(pid, 9)
-    except OSError:
-        return
 
 
 def _groups(folder: Path) -> list[Path]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.lab import network
+from tests.lab import network, pidfile
 from tests.lab.disk import put
 from tests.lab.layout import PROJECT, SPARE_NETNS, Seat, cgroup
 from tests.lab.shell import Result, attempt
@@ -83,7 +83,7 @@ class Host:
             process = subprocess.Popen(
                 command, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        (self.seat.folder / "keeper.pid").write_text(str(process.pid))
+        pidfile.write(self.seat.folder / "keeper.pid", process.pid)
 
     def boot(self) -> None:
         """Power on, and wait until systemd says that it is done."""
@@ -202,13 +202,6 @@ class Host:
 
     # What lies beneath
 
-    @staticmethod
-    def _alive(pid: int | None) -> bool:
-        try:
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-        except OSError:
-            return False
-
     def _settled(self) -> bool:
         if not self._keeper_alive():
             raise NotUp(f"{self.name} ended while booting; its console says:\n{self.console()[-2000:]}")
@@ -227,17 +220,11 @@ class Host:
     def _wait_off(self) -> None:
         wait_for(f"{self.name} is off", lambda: not self._keeper_alive(), PATIENCE)
 
-    def _pid(self, file: str) -> int | None:
-        try:
-            return int((self.seat.folder / file).read_text())
-        except (FileNotFoundError, ValueError):
-            return None
-
     def _nspawn(self) -> int | None:
-        return self._pid("nspawn.pid")
+        return pidfile.living(self.seat.folder / "nspawn.pid")
 
     def _keeper_alive(self) -> bool:
-        return self._alive(self._pid("keeper.pid"))
+        return pidfile.living(self.seat.folder / "keeper.pid") is not None
 
     def _leader(self) -> int | None:
         """The host's PID 1, as the machine numbers it: the first child of systemd-nspawn."""

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.lab import network
+from tests.lab import network, pidfile
 from tests.lab.layout import FILES, PREFIX, Seat, cgroup, cgroup_mount
 from tests.lab.state import State, load
 
@@ -30,7 +30,7 @@ def _one_boot(seat: Seat, state: State) -> int:
     network.plug_host(seat, spare=state.spare)
     network.settle_cables(state.seats)
     process = subprocess.Popen(_command(seat, state.binds), stdin=subprocess.DEVNULL)
-    _pid_file(seat).write_text(str(process.pid))
+    pidfile.write(_pid_file(seat), process.pid)
     status = process.wait()
     _pid_file(seat).unlink(missing_ok=True)
     network.unplug_host(seat)
