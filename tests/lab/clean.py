@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from tests.lab import network, pidfile
@@ -27,7 +28,8 @@ def sweep() -> None:
 def remove_host(seat: Seat) -> None:
     """One host, disk and all."""
     if keeper := pidfile.living(seat.folder / "keeper.pid"):
-        os.kill(keeper, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it may end by itself just now
+            os.kill(keeper, signal.SIGKILL)
     kill_group(seat.cgroup)
     unmount_below(seat.folder)
     network.unplug_host(seat)
