@@ -18,6 +18,7 @@ NEEDED = {
     "mmdebstrap": ("mmdebstrap", "mmdebstrap"),
     "systemd-nspawn": ("systemd-container", "systemd-container"),
     "ip": ("iproute2", "iproute"),
+    "nft": ("nftables", "nftables"),
     "nsenter": ("util-linux", "util-linux"),
     "tar": ("tar", "tar"),
     "dbus-daemon": ("dbus-daemon", "dbus-daemon"),
