@@ -79,7 +79,8 @@ class Firewalld:
         doing = "see whether firewalld runs"
         if (await self._bus.call(BUS, "NameHasOwner", "s", SERVICE, doing=doing))[0]:
             return "running"
-        unit = await self._bus.get_all(Remote(systemd.SERVICE, systemd.unit_path(UNIT), systemd.UNIT), doing=doing)
+        where = Remote(systemd.SERVICE, systemd.unit_path(UNIT), systemd.UNIT)
+        unit = await self._bus.properties(where, "LoadState", "ActiveState", doing=doing)
         return STATES.get(unit["LoadState"]) or AT_REST.get(unit["ActiveState"], "starting")
 
     async def start(self) -> None:

@@ -108,7 +108,7 @@ class Checkpoints(Objects):
     async def _properties(self, path: str) -> dict[str, Any]:
         """Empty for a checkpoint that is gone."""
         try:
-            return await self._bus.get_all(Remote(SERVICE, path, CHECKPOINT))
+            return await self._bus.properties(Remote(SERVICE, path, CHECKPOINT), "Devices", "RollbackTimeout")
         except RemoteError as error:
             gone(error)
             return {}

@@ -38,7 +38,8 @@ class Objects:
             return None
         doing = f"read the network device {interface}"
         try:
-            device = await self._bus.get_all(Remote(SERVICE, path, DEVICE), doing=doing)
+            where = Remote(SERVICE, path, DEVICE)
+            device = await self._bus.properties(where, "ActiveConnection", "Managed", "State", doing=doing)
         except RemoteError as error:
             gone(error)
             return None
@@ -50,7 +51,7 @@ class Objects:
         if active == NONE:
             return "", ""
         try:
-            reply = await self._bus.get_all(Remote(SERVICE, active, ACTIVE))
+            reply = await self._bus.properties(Remote(SERVICE, active, ACTIVE), "Uuid", "Id")
         except RemoteError as error:
             gone(error)
             return "", ""

@@ -45,6 +45,9 @@ RETRY = 5.0
 """Seconds until systemd is asked again for its signals when it did not answer."""
 ENDED = ("inactive", "failed")
 
+TOLD = ("ActiveState", "InvocationID", "LoadState", "NeedDaemonReload", "StateChangeTimestampMonotonic")
+"""What to_unit() reads of the interface Unit."""
+
 STATES = {"maintenance": "deactivating", "refreshing": "active"}
 """Values of ActiveState beside the port's, and what they come to here."""
 
@@ -81,7 +84,7 @@ class Systemd:
         """Asking for the object of a unit makes systemd load it. All that tells the state comes in one answer; of the
         service only what matters in that state, because all of it would be 350 properties."""
         doing = f"read the unit {name}"
-        unit = await self._bus.get_all(Remote(SERVICE, unit_path(name), UNIT), doing=doing)
+        unit = await self._bus.properties(Remote(SERVICE, unit_path(name), UNIT), *TOLD, doing=doing)
         ended = name.endswith(".service") and unit["StateChangeTimestampMonotonic"] and unit["ActiveState"] in ENDED
         wanted = ("Result", "ExecMainStatus") if ended else ()
         service = Remote(SERVICE, unit_path(name), RUN)
