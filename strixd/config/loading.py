@@ -19,6 +19,7 @@ from strixd.decode import Problem, decode
 from strixd.errors import ConfigError
 
 EXPECTED_AT: Final = "/etc/strixd/cluster.toml"
+ABSENT: Final = "strixd-cli init writes one by asking; cluster.toml(5) says what is in it"
 LARGEST_FILE: Final = 1 << 20  # 64 nodes take 10 KiB
 _POSITION = re.compile(r" \(at (?:line ([0-9]+), column [0-9]+|end of document)\)$")
 
@@ -38,9 +39,10 @@ def load(path: Path) -> Config:
     return read(path).config
 
 
-def read(path: Path) -> ConfigFile:
-    """As load(), with the lines on which the settings stand."""
-    return parse(_text(path), str(path))
+def read(path: Path, name: str = "") -> ConfigFile:
+    """As load(), with the lines on which the settings stand; `name` is the FILE of the complaints, `path` if empty."""
+    name = name or str(path)
+    return parse(_text(path, name), name)
 
 
 def parse(text: str, name: str) -> ConfigFile:
@@ -71,22 +73,19 @@ def _values(text: str, name: str) -> tuple[dict[str, object], Lines]:
         raise _unusable(name, 0, "not usable TOML: a number has too many digits") from error
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, name: str) -> str:
     try:
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
     except FileNotFoundError as error:
-        words = (
-            f"there is no such file: strixd-cli init writes {EXPECTED_AT} by asking; cluster.toml(5) says what is in it"
-        )
-        raise _unusable(str(path), 0, words) from error
+        raise ConfigError((f"{name}:0: there is no such file",), hint=ABSENT) from error
     except IsADirectoryError as error:
-        raise _unusable(str(path), 0, "this is a directory; name the file in it") from error
+        raise _unusable(name, 0, "this is a directory; name the file in it") from error
     except OSError as error:
-        raise _unusable(str(path), 0, f"cannot be read: {error.strerror}") from error
+        raise _unusable(name, 0, f"cannot be read: {error.strerror}") from error
     if len(raw) > LARGEST_FILE:
-        raise _unusable(str(path), 0, f"larger than {LARGEST_FILE >> 20} MiB, so hardly a cluster.toml")
-    return _decoded(raw.removeprefix(codecs.BOM_UTF8), str(path))  # some editors write that mark
+        raise _unusable(name, 0, f"larger than {LARGEST_FILE >> 20} MiB, so hardly a cluster.toml")
+    return _decoded(raw.removeprefix(codecs.BOM_UTF8), name)  # some editors write that mark
 
 
 def _decoded(raw: bytes, name: str) -> str:

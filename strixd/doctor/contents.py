@@ -59,9 +59,9 @@ def _asked(socket: str, method: str, parameters: dict[str, object] | None = None
 
 def settings(scene: Scene) -> Iterator[str]:
     """The effective ones; of a file that cannot be used what is wrong with it."""
-    text = read_text(str(scene.path(config.EXPECTED_AT)))
     try:
-        yield from config.render(config.settings(config.parse(text or "", config.EXPECTED_AT))).splitlines()
+        file = config.read(scene.path(config.EXPECTED_AT), config.EXPECTED_AT)
+        yield from config.render(config.settings(file)).splitlines()
     except ConfigError as error:
         yield from error.complaints
 

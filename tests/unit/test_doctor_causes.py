@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 from doctor_host import DRM, NET, Laid
 
+from strixd import config
+from strixd.config.loading import LARGEST_FILE
 from strixd.doctor.causes import EXPLAINS, marked
 from strixd.doctor.checks import FIRST_INSTALL
 from strixd.doctor.finding import Check, Finding, Judged, Unread, Verdict, exit_status, found
+from strixd.errors import ConfigError
 
 
 @pytest.fixture
@@ -64,6 +67,18 @@ def test_a_file_that_is_not_there_is_written_by_init_and_a_wrong_one_is_edited(
     settings = next(each for each in laid.findings() if each.name == "settings")
     assert (settings.verdict, settings.cause) == ("fault", True)
     assert settings.mend.startswith(mend)
+
+
+@pytest.mark.parametrize(
+    "raw", [b"# f\xfcr zwei\n", b"\xff", b"#" * LARGEST_FILE], ids=["Latin-1", "no text", "too large"]
+)
+def test_of_the_bytes_of_a_file_it_says_what_strixd_says(laid: Laid, raw: bytes) -> None:
+    path = laid.root / "etc/strixd/cluster.toml"
+    path.write_bytes(path.read_bytes() + raw)
+    with pytest.raises(ConfigError) as caught:
+        config.read(path, config.EXPECTED_AT)
+    settings = next(each for each in laid.findings() if each.name == "settings")
+    assert (settings.verdict, settings.read) == ("fault", str(caught.value))
 
 
 def one(name: str, verdict: Verdict) -> Finding:

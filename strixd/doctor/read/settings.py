@@ -28,10 +28,7 @@ class Below(LocalFiles):
 
 def own(scene: Scene) -> Own:
     """The cards are read from sysfs: for who this host is, netlink need not answer. Raises ConfigError."""
-    text = read_text(str(scene.path(config.EXPECTED_AT)))
-    if text is None:
-        raise ConfigError((f"{config.EXPECTED_AT}:0: there is no such file",), hint="strixd-cli init")
-    read = config.parse(text, config.EXPECTED_AT).config
+    read = config.read(scene.path(config.EXPECTED_AT), config.EXPECTED_AT).config
     name = scene.path("/proc/sys/kernel/hostname").read_text().strip()
     macs = [path.read_text().strip() for path in scene.path("/sys/class/net").glob("*/address")]
     return Own(read, find_node(read, name, macs))
