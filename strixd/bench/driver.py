@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import IO, Any
 
 from strixd.desired import PROBE_THERE
@@ -33,10 +34,9 @@ def messages(job: dict[str, Any], command: tuple[str, ...] = ()) -> Iterator[dic
         assert process.stdin
         assert process.stdout
         try:
-            process.stdin.write(json.dumps(job).encode() + b"\n")
+            with suppress(BrokenPipeError):  # it has ended: what it said tells why
+                process.stdin.write(json.dumps(job).encode() + b"\n")
             yield from _lines(process.stdout, time.monotonic() + job["seconds"] + ORDERLY)
-        except BrokenPipeError:
-            pass  # it has ended: its words tell why
         finally:
             status = _end(process)
         if status not in (0, 1):

@@ -182,6 +182,18 @@ def test_words_of_a_profile_are_no_result() -> None:
     assert list(driver.messages(job(), command)) == [{"peer": "b"}]
 
 
+def test_what_it_said_counts_when_it_ended_before_the_job_reached_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = driver._started
+
+    def over(*words: Any) -> subprocess.Popen[bytes]:
+        process = started(*words)
+        process.wait(30)
+        return process
+
+    monkeypatch.setattr(driver, "_started", over)
+    assert list(driver.messages(job(), (sys.executable, "-c", 'print(\'{"peer": "b"}\')'))) == [{"peer": "b"}]
+
+
 def test_one_that_never_ends_is_ended() -> None:
     began = time.monotonic()
     with pytest.raises(Rejected, match="does not come to an end"):
