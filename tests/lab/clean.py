@@ -12,10 +12,25 @@ from pathlib import Path
 from tests.lab import network, pidfile
 from tests.lab.keeper import sweep_cgroup
 from tests.lab.layout import Seat, cgroup, run_folder
-from tests.lab.shell import attempt, remove_tree, run
+from tests.lab.shell import CommandFailed, attempt, remove_tree, run
 
 
-def sweep() -> None:
+def sweep(patience: float = 10) -> None:
+    """Everything, and again (for `patience` seconds) while something is left: a program that was being started as a
+    signal came is nobody's, and may mount or make a namespace a moment after the look for them."""
+    until = time.monotonic() + patience
+    while True:
+        try:
+            _sweep()
+        except CommandFailed:
+            if time.monotonic() > until:
+                raise
+        if not leftovers() or time.monotonic() > until:
+            return
+        time.sleep(0.05)
+
+
+def _sweep() -> None:
     """Processes, then mounts, namespaces, cgroups, and at last the run folder."""
     kill_group(cgroup())
     unmount_below(run_folder())

@@ -29,6 +29,21 @@ with running_lab() as lab:
     time.sleep(600)
 """
 
+# Between the look for mounts and the removal of the folder, as a program does that a signal left to itself.
+LATE_MOUNT = """
+from tests.lab import clean
+from tests.lab.layout import run_folder
+from tests.lab.shell import run
+remove_group, places = clean.remove_group, [run_folder() / "late"]
+def mount_once(group):
+    remove_group(group)
+    if places:
+        run(["mount", "-t", "tmpfs", "late", places.pop()])
+clean.remove_group = mount_once
+places[0].mkdir(parents=True)
+clean.sweep()
+"""
+
 
 @contextmanager
 def long_lab() -> Iterator[subprocess.Popen[str]]:
@@ -72,6 +87,13 @@ def test_a_signal_at_any_moment_leaves_nothing(number: signal.Signals, after: fl
         process.wait(60)
         left = verb("leftovers")
         assert left.ok, left.stderr
+
+
+def test_what_comes_while_it_is_swept_is_swept_too(lab: object) -> None:
+    swept = attempt([sys.executable, "-c", LATE_MOUNT], env=ENVIRONMENT)
+    assert swept.ok, swept.stderr
+    left = verb("leftovers")
+    assert left.ok, left.stderr
 
 
 def test_a_second_lab_is_refused_by_name(lab: object) -> None:
