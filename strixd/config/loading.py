@@ -19,7 +19,9 @@ from strixd.decode import Problem, decode
 from strixd.errors import ConfigError
 
 EXPECTED_AT: Final = "/etc/strixd/cluster.toml"
-ABSENT: Final = "strixd-cli init writes one by asking; cluster.toml(5) says what is in it"
+ABSENT: Final = (
+    f"there is no such file: strixd-cli init writes {EXPECTED_AT} by asking; cluster.toml(5) says what is in it"
+)
 LARGEST_FILE: Final = 1 << 20  # 64 nodes take 10 KiB
 _POSITION = re.compile(r" \(at (?:line ([0-9]+), column [0-9]+|end of document)\)$")
 
@@ -78,7 +80,7 @@ def _text(path: Path, name: str) -> str:
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
     except FileNotFoundError as error:
-        raise ConfigError((f"{name}:0: there is no such file",), hint=ABSENT) from error
+        raise ConfigError((f"{name}:0: {ABSENT}",), hint="strixd-cli init") from error
     except IsADirectoryError as error:
         raise _unusable(name, 0, "this is a directory; name the file in it") from error
     except OSError as error:
