@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from strixd.errors import NotSettled
 from strixd.host import systemd
@@ -29,6 +30,7 @@ from strixd.host.firewalld_words import (
     to_zone,
     unlike,
 )
+from strixd.host.recent import Recent
 from strixd.ports import Policy, Running, Wake, Zone
 
 if TYPE_CHECKING:
@@ -47,6 +49,19 @@ LOOKS, LOOK = 3, 0.1
 STATES: Mapping[str, Running] = {"masked": "masked", "not-found": "absent"}
 AT_REST: Mapping[str, Running] = {"inactive": "stopped", "deactivating": "stopped", "failed": "failed"}
 KINDS = (ZONE, POLICY)
+CHANGES = (
+    (SERVICE, "Reloaded", "firewalld was reloaded"),
+    (ZONE.in_force.interface, "", "a firewall zone changed"),
+    (POLICY.in_force.interface, "", "a firewall policy changed"),
+    (ZONE.stored, "", "a permanent firewall zone changed"),
+    (POLICY.stored, "", "a permanent firewall policy changed"),
+    (CONFIG.interface, "ZoneAdded", "a permanent firewall zone was added"),
+    (CONFIG.interface, "PolicyAdded", "a permanent firewall policy was added"),
+)
+"""Interface and signal ("" for all of its), and what that says. All that is read here has one."""
+FRESH = 10.0
+"""Seconds for which an answer counts while nothing of CHANGES comes. Of every call firewalld asks polkit, and polkit
+the bus: the twelve that a pass needs take 45 ms of processor time among the four (seen with 2.3)."""
 InForce = Mapping[Kind, Mapping[str, Settings]]
 """What firewalld runs with: settings by name."""
 
@@ -56,24 +71,21 @@ class Firewalld:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
+        self._recent = Recent(0.0)  # until changes are told
 
     def watch(self, wake: Wake) -> None:
         """Wakes when firewalld comes, goes or reloads, when an interface changes its zone, or when a zone or a policy
         is redefined."""
-        on = self._bus.subscribe
-        self._bus.on_connected(lambda: wake("the system bus is there"))
-        self._bus.on_owner(SERVICE, lambda _: wake("firewalld came or went"))
-        on(Remote(SERVICE, "", SERVICE), "Reloaded", lambda _: wake("firewalld was reloaded"))
-        on(Remote(SERVICE, "", ZONE.in_force.interface), "", lambda _: wake("a firewall zone changed"))
-        on(Remote(SERVICE, "", POLICY.in_force.interface), "", lambda _: wake("a firewall policy changed"))
-        on(Remote(SERVICE, "", ZONE.stored), "", lambda _: wake("a permanent firewall zone changed"))
-        on(Remote(SERVICE, "", POLICY.stored), "", lambda _: wake("a permanent firewall policy changed"))
-        on(Remote(SERVICE, "", CONFIG.interface), "ZoneAdded", lambda _: wake("a permanent firewall zone was added"))
-        on(
-            Remote(SERVICE, "", CONFIG.interface),
-            "PolicyAdded",
-            lambda _: wake("a permanent firewall policy was added"),
-        )
+        self._recent = recent = Recent(FRESH)
+
+        def changed(reason: str, *_: object) -> None:
+            recent.forget()
+            wake(reason)
+
+        self._bus.on_connected(partial(changed, "the system bus is there"))
+        self._bus.on_owner(SERVICE, partial(changed, "firewalld came or went"))
+        for interface, member, what in CHANGES:
+            self._bus.subscribe(Remote(SERVICE, "", interface), member, partial(changed, what))
 
     async def running(self) -> Running:
         doing = "see whether firewalld runs"
@@ -93,22 +105,28 @@ class Firewalld:
             await asyncio.sleep(LOOK)
 
     async def zone_of(self, interface: str) -> str:
+        return await self._recent.read(("now", interface), lambda: self._zone_of(interface))
+
+    async def _zone_of(self, interface: str) -> str:
         doing = f"read the firewall zone of {interface}"
         zone: str = (await self._bus.call(ZONE.in_force, "getZoneOfInterface", "s", interface, doing=doing))[0]
         return zone
 
     async def permanent_zone_of(self, interface: str) -> str:
+        return await self._recent.read(("stored", interface), lambda: self._permanent_zone_of(interface))
+
+    async def _permanent_zone_of(self, interface: str) -> str:
         """Several names, with spaces between, when several files claim the interface."""
         doing = f"read the permanent firewall zone of {interface}"
         zone: str = (await self._bus.call(CONFIG, "getZoneOfInterface", "s", interface, doing=doing))[0]
         return zone.partition("  (ERROR")[0]
 
     async def zone(self, name: str) -> Zone | None:
-        permanent, now = await self._both(ZONE, name)
+        permanent, now = await self._recent.read((ZONE, name), lambda: self._both(ZONE, name))
         return None if permanent is None else to_zone(name, permanent, now)
 
     async def policy(self, name: str) -> Policy | None:
-        permanent, now = await self._both(POLICY, name)
+        permanent, now = await self._recent.read((POLICY, name), lambda: self._both(POLICY, name))
         return None if permanent is None else to_policy(name, permanent, now)
 
     async def define(self, *, zone: Zone | None = None, policy: Policy | None = None, moving: str = "") -> None:
@@ -129,7 +147,7 @@ class Firewalld:
             doing = f"remove the firewall {of.word} {name}"
             remote = await self._find(of, name, doing)
             if remote is not None:
-                await self._bus.call(remote, "remove", doing=doing)
+                await self._change_by(remote, "remove", doing=doing)
         if any([await self._in_force(of, name) is not None for of, name in named]):
             words = " and ".join(f"{of.word} {name}" for of, name in named)
             await self._reload({name for _, name in named}, f"take the firewall {words} out of force", moving)
@@ -139,13 +157,13 @@ class Firewalld:
             await self._take_out(interface)
             return
         doing = f"move {interface} to the firewall zone {zone}"
-        await self._bus.call(ZONE.in_force, "changeZoneOfInterface", "ss", zone, interface, doing=doing)
+        await self._change_by(ZONE.in_force, "changeZoneOfInterface", "ss", zone, interface, doing=doing)
 
     async def _take_out(self, interface: str) -> None:
         """To changeZoneOfInterface "" would be the default zone, by name and for good."""
-        if await self.zone_of(interface):
+        if await self._zone_of(interface):
             doing = f"take {interface} out of its firewall zone"
-            await self._bus.call(ZONE.in_force, "removeInterface", "ss", "", interface, doing=doing)
+            await self._change_by(ZONE.in_force, "removeInterface", "ss", "", interface, doing=doing)
 
     # What is defined
 
@@ -153,9 +171,9 @@ class Firewalld:
         of, doing = kind_of(own), f"define the {_named(own)}"
         remote = await self._find(of, own.name, doing)
         if remote is None:
-            await self._bus.call(CONFIG, of.add, "sa{sv}", own.name, to_settings(own), doing=doing)
+            await self._change_by(CONFIG, of.add, "sa{sv}", own.name, to_settings(own), doing=doing)
         else:
-            await self._bus.call(remote, of.update, "a{sv}", to_settings(own), doing=doing)
+            await self._change_by(remote, of.update, "a{sv}", to_settings(own), doing=doing)
 
     async def _wants_reload(self, own: Zone | Policy) -> bool:
         now = await self._in_force(kind_of(own), own.name)
@@ -188,7 +206,7 @@ class Firewalld:
         """A reload drops what is only in force and not on disk. Where that judges packets and is not ours, it is
         put back, so that other interfaces stay where they are. (A rule that was to end at a set time loses it.)"""
         before = await self._judging()
-        await self._bus.call(MAIN, "reload", within=RELOAD, doing=doing)
+        await self._change_by(MAIN, "reload", within=RELOAD, doing=doing)
         after = await self._settings({of: set(names) for of, names in before.items()})
         for of in KINDS:
             for name in after[of].keys() - ours:
@@ -202,14 +220,14 @@ class Firewalld:
         into those of their profiles a moment later, where firewalld itself has put them already."""
         for _ in range(LOOKS if places else 0):
             for interface, zone in places.items():
-                if await self.zone_of(interface) != zone:
+                if await self._zone_of(interface) != zone:
                     await self.move(interface, zone)
             await asyncio.sleep(LOOK)
 
     async def _change(self, of: Kind, name: str, *, want: Settings, now: Settings) -> None:
         if new := changes(of, want, now):
             doing = f"change the firewall {of.word} {name}"
-            await self._bus.call(of.in_force, of.set, "sa{sv}", name, new, doing=doing)
+            await self._change_by(of.in_force, of.set, "sa{sv}", name, new, doing=doing)
 
     async def _judging(self) -> InForce:
         """The zones that have an interface or a source, the default one, and the policies between them."""
@@ -239,6 +257,12 @@ class Firewalld:
     async def _settings_in_force(self, of: Kind, name: str) -> Settings:
         reply = await self._bus.call(of.in_force, of.get, "s", name, doing=f"read the firewall {of.word} {name}")
         return dict(reply[0])
+
+    # Asking
+
+    async def _change_by(self, remote: Remote, method: str, *args: Any, **named: Any) -> None:
+        with self._recent.changing():
+            await self._bus.call(remote, method, *args, **named)
 
 
 def _named(own: Zone | Policy) -> str:

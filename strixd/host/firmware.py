@@ -9,13 +9,13 @@ import fcntl
 import json
 import socket
 import struct
-import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import closing, suppress
 from typing import Any
 
 from strixd.errors import Unavailable
 from strixd.host.one_thread import OneThread
+from strixd.host.recent import Recent
 from strixd.ports.hardware import Firmware
 
 SIOCETHTOOL, ETHTOOL_GDRVINFO = 0x8946, 0x00000003
@@ -37,18 +37,16 @@ class Versions:
         self._devlink = devlink
         self._thread = OneThread("the driver", ANSWER, "journalctl -k -n 50: a driver hangs")
         self._hung: Process | None = None
-        self._told: dict[tuple[str, str], tuple[float, Firmware]] = {}
+        self._recent = Recent(AGAIN)
 
     async def of(self, interface: str, driver: str, address: str) -> Firmware:
         """`address`: of the PCI device, "" for none."""
-        until, told = self._told.get((interface, address), (0.0, Firmware()))
-        if time.monotonic() < until:
-            return told
+        return await self._recent.read((interface, address), lambda: self._of(interface, driver, address))
+
+    async def _of(self, interface: str, driver: str, address: str) -> Firmware:
         version = await self._version(interface) if driver else ""
         said = await self._ask(address) if driver == E810 and address else ""
-        found = told_by_devlink(said, version)
-        self._told = {(interface, address): (time.monotonic() + AGAIN, found)}
-        return found
+        return told_by_devlink(said, version)
 
     async def _version(self, interface: str) -> str:
         """ "" also when the driver hangs."""

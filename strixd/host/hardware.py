@@ -18,6 +18,7 @@ from strixd.host import rdma
 from strixd.host.firmware import E810, Versions
 from strixd.host.one_thread import OneThread
 from strixd.host.rdma import number, text
+from strixd.host.recent import Recent
 from strixd.ports import Wake
 from strixd.ports.hardware import WINDOW, Card, Firmware, Pci
 
@@ -39,23 +40,19 @@ class SysfsCards:
         self._sys = sys
         self._firmware = firmware or Versions().of
         self._thread = OneThread("the kernel", ANSWER, HINT)
-        self._told: dict[str, tuple[float, Card | None]] = {}
+        self._recent = Recent(FRESH)
+        self.forget = self._recent.forget
         self._history = History()
 
     async def card(self, interface: str) -> Card | None:
-        until, told = self._told.get(interface, (0.0, None))
-        if time.monotonic() < until:
-            return told
+        return await self._recent.read(interface, lambda: self._card(interface))
+
+    async def _card(self, interface: str) -> Card | None:
         found = await self._thread.run(lambda: card(self._sys, interface), f"read the hardware of {interface}")
         if found:
             said = await self._firmware(interface, found.driver, found.pci.address if found.pci else "")
             found = self._history.known(replace(found, firmware=_judged(self._sys, found, said)), time.time())
-        self._told = {interface: (time.monotonic() + FRESH, found)}
         return found
-
-    def forget(self) -> None:
-        """Something changed: the next read asks the kernel again."""
-        self._told = {}
 
     async def watch(self, wake: Wake) -> None:
         seen: tuple[str, ...] | None = None

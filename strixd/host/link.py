@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from strixd.errors import Unavailable
 from strixd.host.one_thread import OneThread
+from strixd.host.recent import Recent
 from strixd.host.sessions import own_ports, ssh_ends
 from strixd.ports import Counters, Link, Session, Wake
 
@@ -44,24 +44,12 @@ class KernelLinks:
     def __init__(self, sysfs: Path = Path("/sys")) -> None:
         self._sysfs = sysfs
         self._thread = OneThread("the kernel", ANSWER, HINT)
-        self._found: tuple[Link, ...] = ()
-        self._until = 0.0
-        self._changes = 0
-
-    def forget(self) -> None:
-        """Something changed: the next read asks the kernel again."""
-        self._changes += 1
-        self._until = 0.0
+        self._recent = Recent(FRESH)
+        self.forget = self._recent.forget
 
     async def read(self) -> tuple[Link, ...]:
-        """Several resources ask within one pass: what was read just now, and has not changed since, is the answer."""
-        if time.monotonic() < self._until:
-            return self._found
-        changes, until = self._changes, time.monotonic() + FRESH
-        found = await self._found_now()
-        if changes == self._changes:
-            self._found, self._until = found, until
-        return found
+        """Several resources ask within one pass."""
+        return await self._recent.read("links", self._found_now)
 
     async def _found_now(self) -> tuple[Link, ...]:
         return await self._ask(self._read, "read the network links")

@@ -142,6 +142,7 @@ class Simulated:
     def permanently(self, zone: str) -> Iterator[None]:
         self.world.firewalld.files[self.interface] = zone
         yield
+        self.world.firewalld.files.pop(self.interface, None)
 
     @contextmanager
     def serving(self, model: str) -> Iterator[str]:
