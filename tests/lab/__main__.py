@@ -1,4 +1,4 @@
-"""A lab to try things in: `python -m tests.lab up`, `install`, `exec HOST COMMAND...`, `down`."""
+"""A lab to try things in: `python -m tests.lab up`, `install`, `lay`, `exec HOST COMMAND...`, `down`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from tests.lab import clean, registry
 from tests.lab.cache import say
+from tests.lab.cluster import FILE, KEY, lay_cluster
 from tests.lab.host import NotUp
 from tests.lab.install import install
 from tests.lab.lab import NAMES, Ended, LabBusy, kept_lab, start_kept_lab, sweep_leftovers
@@ -60,6 +61,12 @@ def _install(_options: argparse.Namespace) -> int:
     return 0
 
 
+def _lay(_options: argparse.Namespace) -> int:
+    lay_cluster(kept_lab().hosts)
+    say(f"{FILE} and {KEY} are on each host")
+    return 0
+
+
 def _exec(options: argparse.Namespace) -> int:
     command = kept_lab().host(options.host).command(*(options.command or ["bash", "-i"]))
     os.execvp(command[0], command)
@@ -87,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     power.set_defaults(verb=_power)
     for name, verb, words in (
         ("install", _install, "install this checkout into the running hosts"),
+        ("lay", _lay, "give the running hosts a cluster.toml and a key for the model `tiny`"),
         ("down", _down, "take the lab away, whoever started it"),
         ("leftovers", _leftovers, "say what of a lab is on this machine; status 1 if there is something"),
         ("clean", _clean, "clear what a killed run left behind"),
