@@ -63,7 +63,7 @@ def _install(_options: argparse.Namespace) -> int:
 
 def _lay(_options: argparse.Namespace) -> int:
     lay_cluster(kept_lab().hosts)
-    say(f"{FILE} and {KEY} are on each host")
+    say(f"{FILE} and {KEY} are on each host; next, on each: systemctl enable --now strixd")
     return 0
 
 
